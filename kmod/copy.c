@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Plans of copies and fills. A plan resolves every address and checks every
+ * rule for all items before a byte moves, and holds references to all memory it
+ * names, so that its execution needs no lock: an unmap or a free at the same
+ * time is safe. Building it takes client->map_sem for reading; user memory is
+ * read before that.
+ *
+ * The order of the checks is the vendor's: item by item the destination's
+ * place, the source's place, and that they differ; then for all items, that
+ * none is empty, that all go one way on one device; then where ranges end.
+ */
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include "aclmem.h"
+
+/* The caller's arrays, copied. */
+struct request {
+	struct aclmem_plan *plan;
+	struct aclmem_client *client;
+	struct aclmem_copy_attr *attrs;
+	u64 *attr_index;
+	u32 nr_attrs;
+	struct aclmem_why *why;
+};
+
+static void *array_from_user(u64 address, size_t count, size_t size, int *error,
+			     struct aclmem_why *why)
+{
+	void *array = kvmalloc_array(count, size, GFP_KERNEL_ACCOUNT);
+
+	if (!array) {
+		*error = aclmem_no_memory(why);
+		return NULL;
+	}
+	if (copy_from_user(array, u64_to_user_ptr(address), count * size)) {
+		kvfree(array);
+		*error = aclmem_refuse(why, -EFAULT, ACLMEM_REASON_ARRAY,
+				       address);
+		return NULL;
+	}
+	return array;
+}
+
+static int load_items(struct aclmem_plan *plan, const struct aclmem_copy *arg,
+		      struct aclmem_why *why)
+{
+	const u64 from[] = { arg->dst, arg->src, arg->length };
+	struct aclmem_item *item;
+	int error = 0;
+	u32 i, which;
+	u64 *values;
+
+	plan->items = kvcalloc(arg->count, sizeof(*plan->items),
+			       GFP_KERNEL_ACCOUNT);
+	if (!plan->items)
+		return aclmem_no_memory(why);
+	plan->nr_items = arg->count;
+	for (which = 0; which < ARRAY_SIZE(from); which++) {
+		values = array_from_user(from[which], arg->count,
+					 sizeof(*values), &error, why);
+		if (!values)
+			return error;
+		for (i = 0; i < arg->count; i++) {
+			item = &plan->items[i];
+			switch (which) {
+			case 0:
+				item->dst.address = values[i];
+				break;
+			case 1:
+				item->src.address = values[i];
+				break;
+			default:
+				item->length = values[i];
+			}
+		}
+		kvfree(values);
+	}
+	return 0;
+}
+
+static int load_attrs(struct request *request, const struct aclmem_copy *arg)
+{
+	struct aclmem_why *why = request->why;
+	int error;
+	u64 start;
+	u32 i;
+
+	if (!arg->attr_count || arg->attr_count > arg->count)
+		return aclmem_refuse(why, -EINVAL, ACLMEM_REASON_ATTR_COUNT,
+				     arg->attr_count);
+	request->attr_index = array_from_user(arg->attr_index, arg->attr_count,
+					      sizeof(*request->attr_index),
+					      &error, why);
+	if (!request->attr_index)
+		return error;
+	for (i = 0; i < arg->attr_count; i++) {
+		start = request->attr_index[i];
+		if (i ? start <= request->attr_index[i - 1] : start)
+			break;
+		if (start >= arg->count)
+			break;
+	}
+	if (i < arg->attr_count)
+		return aclmem_refuse_item(why, -EINVAL, ACLMEM_REASON_ATTR_INDEX,
+					  i, request->attr_index[i]);
+	request->attrs = array_from_user(arg->attr, arg->attr_count,
+					 sizeof(*request->attrs), &error, why);
+	if (!request->attrs)
+		return error;
+	for (i = 0; i < arg->attr_count; i++)
+		if (memchr_inv(request->attrs[i].reserved, 0,
+			       sizeof(request->attrs[i].reserved)))
+			return aclmem_refuse_item(why, -EINVAL,
+						  ACLMEM_REASON_RESERVED, i, 0);
+	request->nr_attrs = arg->attr_count;
+	return 0;
+}
+
+/*
+ * Where an end's first byte is; memory that isn't ours is the host's. @ours
+ * tells whether it's mapped in a reservation.
+ */
+static int locate(struct request *request, u64 address, u32 index,
+		  struct aclmem_location *location, bool *ours)
+{
+	struct aclmem_client *client = request->client;
+	struct aclmem_mapping *mapping = aclmem_mapping_find(client, address);
+
+	*ours = mapping;
+	if (mapping) {
+		*location = mapping->handle->location;
+		return 0;
+	}
+	if (aclmem_range_find(client, address))
+		return aclmem_refuse_item(request->why, -ENXIO,
+					  ACLMEM_REASON_UNMAPPED, index,
+					  address);
+	location->type = ACLMEM_LOCATION_HOST;
+	location->id = 0;
+	return 0;
+}
+
+static bool on_device(struct aclmem_location location)
+{
+	return location.type == ACLMEM_LOCATION_DEVICE;
+}
+
+/* For memory of the host the id means nothing, nor does the node. */
+static bool matches(struct aclmem_location found, struct aclmem_location wanted)
+{
+	if (on_device(found))
+		return aclmem_same_location(found, wanted);
+	return wanted.type == ACLMEM_LOCATION_HOST ||
+	       wanted.type == ACLMEM_LOCATION_HOST_NUMA;
+}
+
+/* Item @index's places against its attribute and each other. */
+static int check_places(struct request *request, u32 index,
+			const struct aclmem_copy_attr *attr,
+			struct aclmem_location *dst, struct aclmem_location *src)
+{
+	const struct aclmem_item *item = &request->plan->items[index];
+	struct aclmem_why *why = request->why;
+	bool dst_ours, src_ours;
+	int error;
+
+	if (!item->dst.address)
+		return aclmem_refuse_item(why, -EINVAL,
+					  ACLMEM_REASON_ADDRESS_NULL, index, 0);
+	error = locate(request, item->dst.address, index, dst, &dst_ours);
+	if (error)
+		return error;
+	if (attr && !matches(*dst, attr->dst))
+		return aclmem_refuse_item(why, -EINVAL,
+					  ACLMEM_REASON_DST_LOCATION, index,
+					  aclmem_location_value(*dst));
+	if (!item->src.address)
+		return aclmem_refuse_item(why, -EINVAL,
+					  ACLMEM_REASON_ADDRESS_NULL, index, 1);
+	error = locate(request, item->src.address, index, src, &src_ours);
+	if (error)
+		return error;
+	if (attr && !matches(*src, attr->src))
+		return aclmem_refuse_item(why, -EINVAL,
+					  ACLMEM_REASON_SRC_LOCATION, index,
+					  aclmem_location_value(*src));
+	if (attr && on_device(*dst) == on_device(*src))
+		return aclmem_refuse_item(why, -EINVAL, ACLMEM_REASON_SAME_SIDE,
+					  index, dst->type);
+	if (!dst_ours && !src_ours)
+		return aclmem_refuse_item(why, -EINVAL,
+					  ACLMEM_REASON_HOST_TO_HOST, index, 0);
+	return 0;
+}
+
+/* The rules of a batch that compare items with the first one. */
+static int check_uniform(struct request *request)
+{
+	struct aclmem_plan *plan = request->plan;
+	struct aclmem_location first, here;
+	bool to_device = false, ours;
+	u32 i;
+
+	for (i = 0; i < plan->nr_items; i++)
+		if (!plan->items[i].length)
+			return aclmem_refuse_item(request->why, -EINVAL,
+						  ACLMEM_REASON_LENGTH_ZERO, i,
+						  0);
+	for (i = 0; i < plan->nr_items; i++) {
+		bool up;
+
+		/* Located before, under the same lock: this can't fail. */
+		locate(request, plan->items[i].dst.address, i, &here, &ours);
+		up = on_device(here);
+		if (!up)
+			locate(request, plan->items[i].src.address, i, &here,
+			       &ours);
+		if (!i) {
+			first = here;
+			to_device = up;
+		}
+		if (up != to_device)
+			return aclmem_refuse_item(request->why, -EINVAL,
+						  ACLMEM_REASON_MIXED_DIRECTION,
+						  i, 0);
+		if (here.id != first.id)
+			return aclmem_refuse_item(request->why, -EINVAL,
+						  ACLMEM_REASON_MIXED_DEVICE, i,
+						  here.id);
+	}
+	return 0;
+}
+
+static int check_rules(struct request *request)
+{
+	struct aclmem_plan *plan = request->plan;
+	struct aclmem_location dst, src;
+	u32 i, attr = 0;
+	int error;
+
+	for (i = 0; i < plan->nr_items; i++) {
+		if (!request->nr_attrs && !plan->items[i].length)
+			continue;
+		if (attr + 1 < request->nr_attrs &&
+		    request->attr_index[attr + 1] == i)
+			attr++;
+		error = check_places(request, i,
+				     request->nr_attrs ? &request->attrs[attr] :
+							 NULL,
+				     &dst, &src);
+		if (error)
+			return error;
+		cond_resched();
+	}
+	return request->nr_attrs ? check_uniform(request) : 0;
+}
+
+/*
+ * Walks the mappings under an end, adjacent ones in turn. Without room in the
+ * plan it only counts; with room it stores segments, each with a reference.
+ */
+static int walk(struct request *request, struct aclmem_end *end, u64 length,
+		u32 index, bool write, u32 *count)
+{
+	struct aclmem_plan *plan = request->plan;
+	u64 address = end->address, left = length;
+	struct aclmem_mapping *mapping;
+	struct aclmem_segment *segment;
+	u64 here;
+
+	mapping = aclmem_mapping_find(request->client, address);
+	if (!mapping) {
+		if (access_ok((void __user *)end->address, length))
+			return 0;
+		return aclmem_refuse_item(request->why, -EFAULT,
+					  ACLMEM_REASON_ADDRESS_RANGE, index,
+					  address);
+	}
+	end->first = plan->nr_segments;
+	while (left) {
+		if (!mapping)
+			return aclmem_refuse_item(request->why, -ENXIO,
+						  ACLMEM_REASON_DEVICE_END,
+						  index, address);
+		if (write && mapping->flags & ACLMEM_MAP_READ_ONLY)
+			return aclmem_refuse_item(request->why, -EROFS,
+						  ACLMEM_REASON_READ_ONLY,
+						  index, address);
+		here = min_t(u64, left, mapping->last - address + 1);
+		if (plan->segments) {
+			segment = &plan->segments[plan->nr_segments++];
+			segment->phys = mapping->handle->phys;
+			segment->offset = address - mapping->start;
+			segment->length = here;
+			aclmem_phys_get(segment->phys);
+			end->count++;
+		} else if (++*count > ACLMEM_MAX_SEGMENTS) {
+			return aclmem_refuse_item(request->why, -E2BIG,
+						  ACLMEM_REASON_SEGMENTS, index,
+						  ACLMEM_MAX_SEGMENTS);
+		}
+		address += here;
+		left -= here;
+		if (left)
+			mapping = aclmem_mapping_find(request->client, address);
+	}
+	return 0;
+}
+
+static int walk_all(struct request *request, bool fill, u32 *count)
+{
+	struct aclmem_plan *plan = request->plan;
+	struct aclmem_item *item;
+	int error = 0;
+	u32 i;
+
+	for (i = 0; i < plan->nr_items && !error; i++) {
+		item = &plan->items[i];
+		if (!item->length)
+			continue;
+		error = walk(request, &item->dst, item->length, i, true, count);
+		if (!error && !fill)
+			error = walk(request, &item->src, item->length, i,
+				     false, count);
+		cond_resched();
+	}
+	return error;
+}
+
+/* Turns addresses into segments; the trees must not change meanwhile. */
+static int resolve(struct request *request, bool fill)
+{
+	struct aclmem_plan *plan = request->plan;
+	u32 count = 0;
+	int error;
+
+	error = walk_all(request, fill, &count);
+	if (error || !count)
+		return error;
+	plan->segments = kvmalloc_array(count, sizeof(*plan->segments),
+					GFP_KERNEL_ACCOUNT);
+	if (!plan->segments)
+		return aclmem_no_memory(request->why);
+	plan->max_segments = count;
+	return walk_all(request, fill, &count);
+}
+
+static void plan_free(struct aclmem_plan *plan)
+{
+	u32 i;
+
+	for (i = 0; i < plan->nr_segments; i++)
+		aclmem_phys_put(plan->segments[i].phys);
+	kvfree(plan->segments);
+	kvfree(plan->items);
+}
+
+static int plan_copy(struct request *request, const struct aclmem_copy *arg)
+{
+	bool batch = arg->head.flags & ACLMEM_COPY_BATCH;
+	struct aclmem_client *client = request->client;
+	int error;
+
+	if (!arg->count || arg->count > ACLMEM_MAX_ITEMS)
+		return aclmem_refuse(request->why,
+				     arg->count ? -E2BIG : -EINVAL,
+				     ACLMEM_REASON_ITEM_COUNT,
+				     ACLMEM_MAX_ITEMS);
+	if (!batch && (arg->attr_count || arg->attr || arg->attr_index))
+		return aclmem_refuse(request->why, -EINVAL,
+				     ACLMEM_REASON_RESERVED, arg->attr_count);
+	if (batch) {
+		error = load_attrs(request, arg);
+		if (error)
+			return error;
+	}
+	error = load_items(request->plan, arg, request->why);
+	if (error)
+		return error;
+
+	if (down_read_killable(&client->map_sem))
+		return aclmem_killed(request->why);
+	error = check_rules(request);
+	if (!error)
+		error = resolve(request, false);
+	up_read(&client->map_sem);
+	return error;
+}
+
+int aclmem_ioctl_copy(struct aclmem_cmd *cmd)
+{
+	struct aclmem_plan plan = {};
+	struct request request = {
+		.plan = &plan,
+		.client = cmd->client,
+		.why = cmd->why,
+	};
+	int error;
+
+	error = plan_copy(&request, &cmd->copy);
+	kvfree(request.attr_index);
+	kvfree(request.attrs);
+	if (!error)
+		error = aclmem_cpu_copy(&plan, &cmd->copy.out_bytes, cmd->why);
+	plan_free(&plan);
+	return error ?: aclmem_cmd_reply(cmd);
+}
+
+static int plan_fill(struct request *request, const struct aclmem_fill *arg)
+{
+	struct aclmem_client *client = request->client;
+	struct aclmem_plan *plan = request->plan;
+	struct aclmem_location location;
+	bool ours;
+	int error;
+
+	plan->items = kvcalloc(1, sizeof(*plan->items), GFP_KERNEL_ACCOUNT);
+	if (!plan->items)
+		return aclmem_no_memory(request->why);
+	plan->nr_items = 1;
+	plan->items->dst.address = arg->address;
+	plan->items->length = arg->length;
+
+	if (down_read_killable(&client->map_sem))
+		return aclmem_killed(request->why);
+	error = locate(request, arg->address, 0, &location, &ours);
+	if (!error && !ours)
+		error = aclmem_refuse(request->why, -ENXIO,
+				      ACLMEM_REASON_NOT_RESERVED, arg->address);
+	if (!error)
+		error = resolve(request, true);
+	up_read(&client->map_sem);
+	return error;
+}
+
+int aclmem_ioctl_fill(struct aclmem_cmd *cmd)
+{
+	struct aclmem_fill *arg = &cmd->fill;
+	struct aclmem_plan plan = {};
+	struct request request = {
+		.plan = &plan,
+		.client = cmd->client,
+		.why = cmd->why,
+	};
+	int error;
+
+	if (arg->reserved || arg->value > U8_MAX)
+		return aclmem_refuse(cmd->why, -EINVAL, ACLMEM_REASON_RESERVED,
+				     arg->reserved ?: arg->value);
+	if (!arg->length)
+		return aclmem_refuse(cmd->why, -EINVAL,
+				     ACLMEM_REASON_LENGTH_ZERO, 0);
+	if (!arg->address)
+		return aclmem_refuse(cmd->why, -EINVAL,
+				     ACLMEM_REASON_ADDRESS_NULL, 0);
+	error = plan_fill(&request, arg);
+	if (!error)
+		error = aclmem_cpu_fill(&plan, arg->value, cmd->why);
+	plan_free(&plan);
+	return error;
+}
