@@ -47,7 +47,7 @@
 
 #define ACLMEM_MAX_DEVICES 64
 #define ACLMEM_MAX_ITEMS 65536
-#define ACLMEM_MAX_SEGMENTS (1U << 20)
+#define ACLMEM_MAX_SEGMENTS 1048576
 #define ACLMEM_MAX_PIDS 65535
 
 struct file;
@@ -160,7 +160,7 @@ struct aclmem_phys {
 	u32 attribute;
 	struct page **chunks;
 	unsigned long nr_chunks;
-	spinlock_t lock;
+	spinlock_t lock; /* protects handles */
 	struct list_head handles;
 	struct aclmem_share *share;
 	void (*unshare)(struct aclmem_share *share);
@@ -200,12 +200,12 @@ struct aclmem_client {
 	struct mm_struct *mm;
 	u64 id;
 	struct mmu_notifier notifier;
-	struct mutex bind_lock;
+	struct mutex bind_lock; /* serialises the registration of notifier */
 	bool bound;
 	struct inode *inode;
 	struct xarray handles;
 	u32 next_handle;
-	struct mutex import_lock;
+	struct mutex import_lock; /* makes find-or-create of an import one step */
 	struct rw_semaphore map_sem;
 	struct rb_root_cached ranges;
 	struct rb_root_cached mappings;

@@ -121,6 +121,7 @@ int aclmem_client_bind(struct aclmem_client *client)
 {
 	int error = 0;
 
+	/* Pairs with the release below: a bound client's notifier is in place. */
 	if (smp_load_acquire(&client->bound))
 		return 0;
 	if (mutex_lock_killable(&client->bind_lock))
@@ -128,6 +129,7 @@ int aclmem_client_bind(struct aclmem_client *client)
 	if (!client->bound) {
 		error = mmu_notifier_register(&client->notifier, client->mm);
 		if (!error)
+			/* Pairs with the acquire above and in aclmem_mmap(). */
 			smp_store_release(&client->bound, true);
 	}
 	mutex_unlock(&client->bind_lock);

@@ -13,7 +13,7 @@
 #include "aclmem.h"
 
 struct aclmem_dev {
-	spinlock_t lock;
+	spinlock_t lock; /* protects used and peak */
 	int node;
 	u64 total;
 	u64 used;

@@ -49,14 +49,35 @@ static int aclmem_ioctl_query(struct aclmem_cmd *cmd)
 	return aclmem_cmd_reply(cmd);
 }
 
+/*
+ * The layouts are for ever: no padding, and the sizes that the header states.
+ * What is added later comes behind them.
+ */
+#define ASSERT_LAYOUT(type, last, size)                                \
+	static_assert(offsetofend(struct type, last) == (size) &&       \
+		      sizeof(struct type) <=                            \
+			      sizeof_field(struct aclmem_cmd, bytes))
+ASSERT_LAYOUT(aclmem_head, out_value, ACLMEM_HEAD_SIZE);
+ASSERT_LAYOUT(aclmem_query, out_max_pids, ACLMEM_QUERY_SIZE);
+ASSERT_LAYOUT(aclmem_device, out_peak, ACLMEM_DEVICE_SIZE);
+ASSERT_LAYOUT(aclmem_alloc, reserved, ACLMEM_ALLOC_SIZE);
+ASSERT_LAYOUT(aclmem_free, reserved, ACLMEM_FREE_SIZE);
+ASSERT_LAYOUT(aclmem_retain, reserved, ACLMEM_RETAIN_SIZE);
+ASSERT_LAYOUT(aclmem_handle_info, reserved, ACLMEM_HANDLE_SIZE);
+ASSERT_LAYOUT(aclmem_map, reserved, ACLMEM_MAP_SIZE);
+ASSERT_LAYOUT(aclmem_unmap, address, ACLMEM_UNMAP_SIZE);
+ASSERT_LAYOUT(aclmem_release, address, ACLMEM_RELEASE_SIZE);
+ASSERT_LAYOUT(aclmem_address, out_handle, ACLMEM_ADDRESS_SIZE);
+ASSERT_LAYOUT(aclmem_export, out_share, ACLMEM_EXPORT_SIZE);
+ASSERT_LAYOUT(aclmem_whitelist, reserved, ACLMEM_WHITELIST_SIZE);
+ASSERT_LAYOUT(aclmem_import, out_handle, ACLMEM_IMPORT_SIZE);
+ASSERT_LAYOUT(aclmem_copy_attr, reserved, ACLMEM_COPY_ATTR_SIZE);
+ASSERT_LAYOUT(aclmem_copy, out_bytes, ACLMEM_COPY_SIZE);
+ASSERT_LAYOUT(aclmem_fill, reserved, ACLMEM_FILL_SIZE);
+
 #define OP(command, type, minimum, known_flags, function)               \
 	[ACLMEM_CMD_##command - ACLMEM_CMD_QUERY] = {                   \
-		.size = sizeof(struct type) +                           \
-			BUILD_BUG_ON_ZERO(sizeof(struct type) <         \
-					  (minimum)) +                  \
-			BUILD_BUG_ON_ZERO(                              \
-				sizeof(struct type) >                   \
-				sizeof_field(struct aclmem_cmd, bytes)), \
+		.size = sizeof(struct type),                            \
 		.min_size = (minimum),                                  \
 		.flags = (known_flags),                                 \
 		.run = (function),                                      \

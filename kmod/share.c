@@ -39,7 +39,7 @@ struct aclmem_share {
 	struct aclmem_phys *phys;
 	struct pid *exporter;
 	bool any_process;
-	struct mutex lock;
+	struct mutex lock; /* protects listed, nr_listed */
 	struct pid **listed;
 	u32 nr_listed;
 	struct rcu_head rcu;

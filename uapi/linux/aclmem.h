@@ -6,6 +6,7 @@
 #ifndef _UAPI_LINUX_ACLMEM_H
 #define _UAPI_LINUX_ACLMEM_H
 
+#include <linux/const.h>
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
@@ -64,7 +65,7 @@
 #define ACLMEM_UAPI_MINOR 1
 
 /* Granularity of physical memory, of reservations and of mappings. */
-#define ACLMEM_GRANULARITY (1ULL << 21)
+#define ACLMEM_GRANULARITY _BITULL(21)
 
 /**
  * enum aclmem_reason - the rule that a failed call broke
@@ -276,9 +277,9 @@ enum {
 };
 
 /* Bits of aclmem_query.out_features. */
-#define ACLMEM_FEATURE_HUGE_MAPPING (1ULL << 0) /* 2 MiB page table entries */
-#define ACLMEM_FEATURE_CGROUP (1ULL << 1)	/* pages are charged */
-#define ACLMEM_FEATURE_READ_ONLY (1ULL << 2)	/* ACLMEM_MAP_READ_ONLY */
+#define ACLMEM_FEATURE_HUGE_MAPPING _BITULL(0) /* 2 MiB page table entries */
+#define ACLMEM_FEATURE_CGROUP _BITULL(1)	/* pages are charged */
+#define ACLMEM_FEATURE_READ_ONLY _BITULL(2)	/* ACLMEM_MAP_READ_ONLY */
 
 /**
  * struct aclmem_query - ioctl(ACLMEM_QUERY): versions, limits, features
@@ -448,7 +449,7 @@ struct aclmem_handle_info {
  */
 
 /* aclmem_map: the CPU and the copy engine may only read. */
-#define ACLMEM_MAP_READ_ONLY (1U << 0)
+#define ACLMEM_MAP_READ_ONLY _BITUL(0)
 
 /**
  * struct aclmem_map - ioctl(ACLMEM_MAP): make memory addressable
@@ -559,7 +560,7 @@ struct aclmem_address {
 #define ACLMEM_ADDRESS _IO(ACLMEM_IOCTL_TYPE, ACLMEM_CMD_ADDRESS)
 
 /* aclmem_export: whoever knows the number may import. */
-#define ACLMEM_EXPORT_ANY_PROCESS (1U << 0)
+#define ACLMEM_EXPORT_ANY_PROCESS _BITUL(0)
 
 /**
  * struct aclmem_export - ioctl(ACLMEM_EXPORT): make a share of a handle
@@ -648,7 +649,7 @@ struct aclmem_copy_attr {
  * and every item must be where they say, each item copies between host and
  * device, no item is empty, all go one way and use one device.
  */
-#define ACLMEM_COPY_BATCH (1U << 0)
+#define ACLMEM_COPY_BATCH _BITUL(0)
 
 /**
  * struct aclmem_copy - ioctl(ACLMEM_COPY): copy a set of ranges
