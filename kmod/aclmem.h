@@ -349,9 +349,17 @@ struct aclmem_segment {
 	u64 length;
 };
 
-/* One end of a copy: segments, or plain memory of the caller. */
+/**
+ * struct aclmem_end - one end of a copy
+ * @address: first byte
+ * @mapping: what is mapped there, NULL for plain memory of the caller; only
+ *	while the plan is made
+ * @first: its first segment
+ * @count: its segments, none for plain memory
+ */
 struct aclmem_end {
 	unsigned long address;
+	struct aclmem_mapping *mapping;
 	u32 first;
 	u32 count;
 };
@@ -374,14 +382,12 @@ struct aclmem_item {
  * @nr_items: how many
  * @segments: their segments
  * @nr_segments: how many
- * @max_segments: room in @segments
  */
 struct aclmem_plan {
 	struct aclmem_item *items;
 	u32 nr_items;
 	struct aclmem_segment *segments;
 	u32 nr_segments;
-	u32 max_segments;
 };
 
 int aclmem_ioctl_copy(struct aclmem_cmd *cmd);

@@ -16,13 +16,14 @@
 #include <linux/uaccess.h>
 #include "aclmem.h"
 
-/* The caller's arrays, copied. */
+/* A plan in the making: the caller's attributes, and where it looked last. */
 struct request {
 	struct aclmem_plan *plan;
 	struct aclmem_client *client;
 	struct aclmem_copy_attr *attrs;
 	u64 *attr_index;
 	u32 nr_attrs;
+	struct aclmem_mapping *hint;
 	struct aclmem_why *why;
 };
 
@@ -119,28 +120,36 @@ static int load_attrs(struct request *request, const struct aclmem_copy *arg)
 	return 0;
 }
 
-/*
- * Where an end's first byte is; memory that isn't ours is the host's. @ours
- * tells whether it's mapped in a reservation.
- */
-static int locate(struct request *request, u64 address, u32 index,
-		  struct aclmem_location *location, bool *ours)
+/* Neighbours in a batch are neighbours in memory more often than not. */
+static struct aclmem_mapping *find(struct request *request, u64 address)
 {
-	struct aclmem_client *client = request->client;
-	struct aclmem_mapping *mapping = aclmem_mapping_find(client, address);
+	struct aclmem_mapping *mapping = request->hint;
 
-	*ours = mapping;
-	if (mapping) {
-		*location = mapping->handle->location;
-		return 0;
-	}
-	if (aclmem_range_find(client, address))
+	if (mapping && address >= mapping->start && address <= mapping->last)
+		return mapping;
+	mapping = aclmem_mapping_find(request->client, address);
+	if (mapping)
+		request->hint = mapping;
+	return mapping;
+}
+
+/* Finds out what an end's first byte is in. */
+static int locate(struct request *request, struct aclmem_end *end, u32 index)
+{
+	end->mapping = find(request, end->address);
+	if (!end->mapping && aclmem_range_find(request->client, end->address))
 		return aclmem_refuse_item(request->why, -ENXIO,
 					  ACLMEM_REASON_UNMAPPED, index,
-					  address);
-	location->type = ACLMEM_LOCATION_HOST;
-	location->id = 0;
+					  end->address);
 	return 0;
+}
+
+/* Where a located end is; memory that isn't ours is the host's. */
+static struct aclmem_location location_of(const struct aclmem_end *end)
+{
+	if (end->mapping)
+		return end->mapping->handle->location;
+	return (struct aclmem_location){ .type = ACLMEM_LOCATION_HOST };
 }
 
 static bool on_device(struct aclmem_location location)
@@ -157,41 +166,52 @@ static bool matches(struct aclmem_location found, struct aclmem_location wanted)
 	       wanted.type == ACLMEM_LOCATION_HOST_NUMA;
 }
 
-/* Item @index's places against its attribute and each other. */
-static int check_places(struct request *request, u32 index,
-			const struct aclmem_copy_attr *attr,
-			struct aclmem_location *dst, struct aclmem_location *src)
+/* One end of item @index against what its attribute says. */
+static int check_end(struct request *request, struct aclmem_end *end, u32 index,
+		     const struct aclmem_location *wanted, bool source)
 {
-	const struct aclmem_item *item = &request->plan->items[index];
 	struct aclmem_why *why = request->why;
-	bool dst_ours, src_ours;
 	int error;
 
-	if (!item->dst.address)
+	if (!end->address)
 		return aclmem_refuse_item(why, -EINVAL,
-					  ACLMEM_REASON_ADDRESS_NULL, index, 0);
-	error = locate(request, item->dst.address, index, dst, &dst_ours);
+					  ACLMEM_REASON_ADDRESS_NULL, index,
+					  source);
+	error = locate(request, end, index);
 	if (error)
 		return error;
-	if (attr && !matches(*dst, attr->dst))
+	if (wanted && !matches(location_of(end), *wanted))
 		return aclmem_refuse_item(why, -EINVAL,
-					  ACLMEM_REASON_DST_LOCATION, index,
-					  aclmem_location_value(*dst));
-	if (!item->src.address)
-		return aclmem_refuse_item(why, -EINVAL,
-					  ACLMEM_REASON_ADDRESS_NULL, index, 1);
-	error = locate(request, item->src.address, index, src, &src_ours);
+					  source ? ACLMEM_REASON_SRC_LOCATION :
+						   ACLMEM_REASON_DST_LOCATION,
+					  index,
+					  aclmem_location_value(location_of(end)));
+	return 0;
+}
+
+/* Item @index's ends against its attribute and each other. */
+static int check_places(struct request *request, u32 index,
+			const struct aclmem_copy_attr *attr)
+{
+	struct aclmem_item *item = &request->plan->items[index];
+	struct aclmem_location dst;
+	int error;
+
+	error = check_end(request, &item->dst, index, attr ? &attr->dst : NULL,
+			  false);
 	if (error)
 		return error;
-	if (attr && !matches(*src, attr->src))
-		return aclmem_refuse_item(why, -EINVAL,
-					  ACLMEM_REASON_SRC_LOCATION, index,
-					  aclmem_location_value(*src));
-	if (attr && on_device(*dst) == on_device(*src))
-		return aclmem_refuse_item(why, -EINVAL, ACLMEM_REASON_SAME_SIDE,
-					  index, dst->type);
-	if (!dst_ours && !src_ours)
-		return aclmem_refuse_item(why, -EINVAL,
+	error = check_end(request, &item->src, index, attr ? &attr->src : NULL,
+			  true);
+	if (error)
+		return error;
+	dst = location_of(&item->dst);
+	if (attr && on_device(dst) == on_device(location_of(&item->src)))
+		return aclmem_refuse_item(request->why, -EINVAL,
+					  ACLMEM_REASON_SAME_SIDE, index,
+					  dst.type);
+	if (!item->dst.mapping && !item->src.mapping)
+		return aclmem_refuse_item(request->why, -EINVAL,
 					  ACLMEM_REASON_HOST_TO_HOST, index, 0);
 	return 0;
 }
@@ -200,9 +220,9 @@ static int check_places(struct request *request, u32 index,
 static int check_uniform(struct request *request)
 {
 	struct aclmem_plan *plan = request->plan;
-	struct aclmem_location first, here;
-	bool to_device = false, ours;
-	u32 i;
+	u32 i, here, device = 0;
+	bool to_device = false;
+	bool up;
 
 	for (i = 0; i < plan->nr_items; i++)
 		if (!plan->items[i].length)
@@ -210,26 +230,21 @@ static int check_uniform(struct request *request)
 						  ACLMEM_REASON_LENGTH_ZERO, i,
 						  0);
 	for (i = 0; i < plan->nr_items; i++) {
-		bool up;
-
-		/* Located before, under the same lock: this can't fail. */
-		locate(request, plan->items[i].dst.address, i, &here, &ours);
-		up = on_device(here);
-		if (!up)
-			locate(request, plan->items[i].src.address, i, &here,
-			       &ours);
+		up = on_device(location_of(&plan->items[i].dst));
+		here = location_of(up ? &plan->items[i].dst :
+					&plan->items[i].src).id;
 		if (!i) {
-			first = here;
+			device = here;
 			to_device = up;
 		}
 		if (up != to_device)
 			return aclmem_refuse_item(request->why, -EINVAL,
 						  ACLMEM_REASON_MIXED_DIRECTION,
 						  i, 0);
-		if (here.id != first.id)
+		if (here != device)
 			return aclmem_refuse_item(request->why, -EINVAL,
 						  ACLMEM_REASON_MIXED_DEVICE, i,
-						  here.id);
+						  here);
 	}
 	return 0;
 }
@@ -237,7 +252,6 @@ static int check_uniform(struct request *request)
 static int check_rules(struct request *request)
 {
 	struct aclmem_plan *plan = request->plan;
-	struct aclmem_location dst, src;
 	u32 i, attr = 0;
 	int error;
 
@@ -249,8 +263,7 @@ static int check_rules(struct request *request)
 			attr++;
 		error = check_places(request, i,
 				     request->nr_attrs ? &request->attrs[attr] :
-							 NULL,
-				     &dst, &src);
+							 NULL);
 		if (error)
 			return error;
 		cond_resched();
@@ -267,11 +280,10 @@ static int walk(struct request *request, struct aclmem_end *end, u64 length,
 {
 	struct aclmem_plan *plan = request->plan;
 	u64 address = end->address, left = length;
-	struct aclmem_mapping *mapping;
+	struct aclmem_mapping *mapping = end->mapping;
 	struct aclmem_segment *segment;
 	u64 here;
 
-	mapping = aclmem_mapping_find(request->client, address);
 	if (!mapping) {
 		if (access_ok((void __user *)end->address, length))
 			return 0;
@@ -305,7 +317,7 @@ static int walk(struct request *request, struct aclmem_end *end, u64 length,
 		address += here;
 		left -= here;
 		if (left)
-			mapping = aclmem_mapping_find(request->client, address);
+			mapping = find(request, address);
 	}
 	return 0;
 }
@@ -344,7 +356,6 @@ static int resolve(struct request *request, bool fill)
 					GFP_KERNEL_ACCOUNT);
 	if (!plan->segments)
 		return aclmem_no_memory(request->why);
-	plan->max_segments = count;
 	return walk_all(request, fill, &count);
 }
 
@@ -413,8 +424,6 @@ static int plan_fill(struct request *request, const struct aclmem_fill *arg)
 {
 	struct aclmem_client *client = request->client;
 	struct aclmem_plan *plan = request->plan;
-	struct aclmem_location location;
-	bool ours;
 	int error;
 
 	plan->items = kvcalloc(1, sizeof(*plan->items), GFP_KERNEL_ACCOUNT);
@@ -426,8 +435,8 @@ static int plan_fill(struct request *request, const struct aclmem_fill *arg)
 
 	if (down_read_killable(&client->map_sem))
 		return aclmem_killed(request->why);
-	error = locate(request, arg->address, 0, &location, &ours);
-	if (!error && !ours)
+	error = locate(request, &plan->items->dst, 0);
+	if (!error && !plan->items->dst.mapping)
 		error = aclmem_refuse(request->why, -ENXIO,
 				      ACLMEM_REASON_NOT_RESERVED, arg->address);
 	if (!error)
