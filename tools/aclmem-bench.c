@@ -22,6 +22,7 @@
 #define ITEMS 4096
 #define STRIDE (8 * PAGE)
 #define ROUNDS 9
+#define MAX_WAYS 3
 
 static double now_ms(void)
 {
@@ -169,24 +170,35 @@ static void copy_readv(void)
 	}
 }
 
-static double median(void (*copy)(void))
-{
-	double ms[ROUNDS], t;
-	int i;
+typedef void (*copier)(void);
 
-	copy();
-	for (i = 0; i < ROUNDS; i++) {
-		t = now_ms();
-		copy();
-		ms[i] = now_ms() - t;
+/*
+ * Median times, after one round to warm up. The ways take turns, so that
+ * whatever else the machine does meets them alike.
+ */
+static void compare(const copier *ways, int count, double *medians)
+{
+	double ms[MAX_WAYS][ROUNDS], t;
+	int i, way;
+
+	for (i = -1; i < ROUNDS; i++) {
+		for (way = 0; way < count; way++) {
+			t = now_ms();
+			ways[way]();
+			if (i >= 0)
+				ms[way][i] = now_ms() - t;
+		}
 	}
-	qsort(ms, ROUNDS, sizeof(ms[0]), by_value);
-	return ms[ROUNDS / 2];
+	for (way = 0; way < count; way++) {
+		qsort(ms[way], ROUNDS, sizeof(ms[way][0]), by_value);
+		medians[way] = ms[way][ROUNDS / 2];
+	}
 }
 
 static void compare_copy(char *device, size_t size)
 {
-	double batch, loop, readv;
+	const copier ways[MAX_WAYS] = { copy_batch, copy_memcpy, copy_readv };
+	double ms[MAX_WAYS];
 	char *host;
 	size_t i;
 
@@ -199,11 +211,9 @@ static void compare_copy(char *device, size_t size)
 		srcs[i] = host + (ITEMS - 1 - i) * STRIDE;
 		sizes[i] = size;
 	}
-	batch = median(copy_batch);
-	loop = median(copy_memcpy);
-	readv = median(copy_readv);
+	compare(ways, MAX_WAYS, ms);
 	printf("%4zu KiB %18.2f ms %9.2f ms (%4.2f) %9.2f ms (%4.2f)\n",
-	       size / 1024, batch, loop, loop / batch, readv, readv / batch);
+	       size / 1024, ms[0], ms[1], ms[1] / ms[0], ms[2], ms[2] / ms[0]);
 	free(host);
 }
 
