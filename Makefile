@@ -60,12 +60,9 @@ module: vm-modules
 endif
 
 .PHONY: vm-modules
-ifneq ($(filter vm-modules test demo check-vm,$(or $(MAKECMDGOALS),all))$(if $(KREL),,x),)
+ifneq ($(filter vm-modules test demo,$(or $(MAKECMDGOALS),all))$(if $(KREL),,x),)
 vm_releases := $(foreach k,$(or $(KERNEL),$(vm_kernels)),$(call vm_release,$(k)))
 vm-modules: $(vm_releases:%=build/kmod/%/aclmem.ko)
-ifneq ($(wildcard selftests/probe/Kbuild),)
-vm-modules: $(vm_releases:%=build/kmod/%/selftests/probe/aclmem_probe.ko)
-endif
 endif
 
 # $(call links,DIRECTORY,FILES): DIRECTORY holds links to just these sources.
@@ -76,17 +73,13 @@ ln -sf $(foreach f,$(2),$(CURDIR)/$(f)) $(1)/
 endef
 
 kbuild = flock build/kmod/$*.lock $(MAKE) -C $(KDIR) M=$(CURDIR)/$(@D) \
-	$(if $(filter clang,$(KCC)),CC=clang,) modules
+	modules
 
 build/kmod/%/aclmem.ko: FORCE
 	@test -e $(KDIR)/Makefile || { echo "no kernel headers in $(KDIR): run sh tools/setup" >&2; exit 1; }
 	@$(call links,$(@D),Kbuild uapi)
 	@$(call links,$(@D)/kmod,$(wildcard kmod/*.[ch]))
 	+@$(kbuild)
-
-build/kmod/%/selftests/probe/aclmem_probe.ko: build/kmod/%/aclmem.ko FORCE
-	@$(call links,$(@D),$(wildcard selftests/probe/*.[ch]) selftests/probe/Kbuild)
-	+@$(kbuild) KBUILD_EXTRA_SYMBOLS=$(CURDIR)/build/kmod/$*/Module.symvers
 
 .PHONY: FORCE
 FORCE:
@@ -146,7 +139,7 @@ kselftest := $(CURDIR)/build/linux-source/tools/testing/selftests
 selftests: lib
 	@test -e $(kselftest)/lib.mk || { echo "no kselftest framework in build/linux-source: run sh tools/setup" >&2; exit 1; }
 	@mkdir -p build/selftests
-	@$(MAKE) -C selftests KSELFTEST_DIR=$(kselftest) OUTPUT=$(CURDIR)/build/selftests
+	@$(MAKE) -C selftests KSFT_DIR=$(kselftest) OUTPUT=$(CURDIR)/build/selftests
 
 .PHONY: test
 test: lib tools selftests vm-modules
