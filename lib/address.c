@@ -83,7 +83,6 @@ static aclError check_used(const char *name)
 aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment,
 				void *expectPtr, uint64_t flags)
 {
-	const struct aclmem_query *query;
 	aclError ret;
 	size_t length;
 
@@ -110,7 +109,7 @@ aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment,
 	if (!length)
 		return fail(ACL_ERROR_RT_MEMORY_ALLOCATION,
 			    "size %zu: no such range of addresses exists", size);
-	ret = aclmem_kernel_use(__func__, &query);
+	ret = aclmem_kernel_use(__func__, NULL);
 	if (ret)
 		return ret;
 	return reserve(__func__, virPtr, length, expectPtr);

@@ -103,11 +103,11 @@ static const struct rule rules[] = {
 	{ ANY, WHY(OFFSET), ACL_ERROR_RT_PARAM_INVALID, BYTES, false,
 	  "the offset isn't 0" },
 	{ ANY, WHY(SIZE_MISMATCH), ACL_ERROR_RT_DRV_INTERNAL_ERROR,
-	  BYTES, false, "only a whole handle can be mapped, of size" },
+	  BYTES, false, "the size isn't the handle's, which is mapped whole" },
 	{ ANY, WHY(ADDRESS_ALIGN), ACL_ERROR_RT_DRV_INTERNAL_ERROR,
-	  ADDRESS, false, "the address isn't a multiple of the granularity" },
+	  NOTHING, false, "the address isn't a multiple of the granularity" },
 	{ ANY, WHY(NOT_RESERVED), ACL_ERROR_RT_DRV_INTERNAL_ERROR,
-	  ADDRESS, false, "the address is in no reservation" },
+	  NOTHING, false, "the address is in no reservation" },
 	{ ANY, WHY(RANGE_END), ACL_ERROR_RT_DRV_INTERNAL_ERROR, ADDRESS, false,
 	  "the range leaves the reservation, which ends at" },
 	{ ANY, WHY(MAPPED), ACL_ERROR_RT_DRV_INTERNAL_ERROR, ADDRESS, false,
@@ -137,14 +137,14 @@ static const struct rule rules[] = {
 	{ ANY, WHY(PIDS_EMPTY), ACL_ERROR_RT_DRV_INTERNAL_ERROR, NOTHING, false,
 	  "all process ids are 0" },
 	{ ANY, WHY(PIDS_LIMIT), ACL_ERROR_RT_PARAM_INVALID, NUMBER, false,
-	  "more process ids than one call takes, which is" },
+	  "more process ids than one call takes" },
 	{ ANY, WHY(NOT_LISTED), ACL_ERROR_RT_DRV_INTERNAL_ERROR, NUMBER, false,
-	  "the exporting process hasn't named this one (aclrtMemSetPidToShareableHandle), whose id outside all containers is"
+	  "this process isn't on the whitelist (aclrtMemSetPidToShareableHandle in the exporting one); its id outside all containers"
 	},
 	{ ANY, WHY(SAME_PROCESS), ACL_ERROR_RT_DRV_INTERNAL_ERROR,
 	  NOTHING, false, "this process exported it: it has the handle already" },
 	{ ANY, WHY(ITEM_COUNT), ACL_ERROR_RT_PARAM_INVALID, NUMBER, false,
-	  "more items than one call takes, which is" },
+	  "more items than one call takes" },
 	{ ANY, WHY(ATTR_COUNT), ACL_ERROR_RT_PARAM_INVALID, NUMBER, false,
 	  "there have to be attributes, but not more than items" },
 	{ ANY, WHY(ATTR_INDEX), ACL_ERROR_RT_PARAM_INVALID, NUMBER, false,
@@ -174,7 +174,7 @@ static const struct rule rules[] = {
 	{ ANY, WHY(READ_ONLY), ACL_ERROR_RT_DRV_INTERNAL_ERROR, ADDRESS, true,
 	  "the destination is mapped read-only" },
 	{ ANY, WHY(SEGMENTS), ACL_ERROR_RT_OVER_LIMIT, NUMBER, false,
-	  "the call crosses more mappings than one call can, which is" },
+	  "the call crosses more mappings than one can" },
 	{ ANY, WHY(HOST_FAULT), ACL_ERROR_RT_DRV_INTERNAL_ERROR, ADDRESS, true,
 	  "host memory can't be accessed, at" },
 };
@@ -239,7 +239,7 @@ static void append_rule(const struct rule *rule, enum aclmem_call call,
 		append(" 0x%" PRIx64, (uint64_t)head->out_value);
 		break;
 	case NUMBER:
-		append(" (%" PRIu64 ")", (uint64_t)head->out_value);
+		append(": %" PRIu64, (uint64_t)head->out_value);
 		break;
 	case BYTES:
 		append(" (%" PRIu64 " bytes)", (uint64_t)head->out_value);
@@ -316,19 +316,25 @@ const char *aclGetRecentErrMsg(void)
 	return failure.shown;
 }
 
+static aclError fail_level(const char *name, aclrtLastErrLevel level)
+{
+	return aclmem_fail(ACL_ERROR_RT_PARAM_INVALID, name,
+			   "level %d isn't ACL_RT_THREAD_LEVEL", (int)level);
+}
+
 aclError aclrtPeekAtLastError(aclrtLastErrLevel level)
 {
 	if (level != ACL_RT_THREAD_LEVEL)
-		return fail(ACL_ERROR_RT_PARAM_INVALID,
-			    "level %d isn't ACL_RT_THREAD_LEVEL", (int)level);
+		return fail_level(__func__, level);
 	return failure.last;
 }
 
 aclError aclrtGetLastError(aclrtLastErrLevel level)
 {
-	aclError last = aclrtPeekAtLastError(level);
+	aclError last = failure.last;
 
-	if (level == ACL_RT_THREAD_LEVEL)
-		failure.last = ACL_SUCCESS;
+	if (level != ACL_RT_THREAD_LEVEL)
+		return fail_level(__func__, level);
+	failure.last = ACL_SUCCESS;
 	return last;
 }

@@ -21,7 +21,7 @@ static const struct {
 	{ &aclmem_kernel_lock, aclmem_kernel_forget },
 };
 
-static void before_fork(void)
+void aclmem_fork_prepare(void)
 {
 	size_t i;
 
@@ -29,7 +29,7 @@ static void before_fork(void)
 		pthread_mutex_lock(parts[i].lock);
 }
 
-static void in_parent(void)
+void aclmem_fork_parent(void)
 {
 	size_t i;
 
@@ -37,7 +37,7 @@ static void in_parent(void)
 		pthread_mutex_unlock(parts[i].lock);
 }
 
-static void in_child(void)
+void aclmem_fork_child(void)
 {
 	size_t i;
 
@@ -45,13 +45,4 @@ static void in_child(void)
 		parts[i].forget();
 		pthread_mutex_unlock(parts[i].lock);
 	}
-}
-
-/*
- * At load time, so that it precedes whatever the program registers: handlers of
- * the program that use the library in a child then find it ready.
- */
-static void __attribute__((constructor)) watch_forks(void)
-{
-	pthread_atfork(before_fork, in_parent, in_child);
 }

@@ -12,7 +12,8 @@
  *
  * Locks: one mutex each in init.c, device.c, block.c and kernel.c. Each is taken
  * inside its own file only, around memory operations, never around a command
- * that can take long; fork.c takes all of them in the order above.
+ * that can take long; fork.c takes all of them, in the order above, around a
+ * fork().
  */
 #ifndef ACLMEM_INTERNAL_H
 #define ACLMEM_INTERNAL_H
@@ -75,6 +76,11 @@ aclError aclmem_kernel_use(const char *name, const struct aclmem_query **query);
 int aclmem_kernel_do(unsigned long command, struct aclmem_head *head,
 		     size_t size);
 void *aclmem_kernel_reserve(void *address, size_t length);
+
+/* fork.c */
+void aclmem_fork_prepare(void);
+void aclmem_fork_parent(void);
+void aclmem_fork_child(void);
 
 /* device.c */
 extern pthread_mutex_t aclmem_device_lock;

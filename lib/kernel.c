@@ -2,9 +2,8 @@
 /*
  * kernel.c: the way to the module. Owns the process's one descriptor of
  * /dev/aclmem, opened when it's first needed, and what the module says about
- * itself; and the fork handlers, by which a child starts afresh. The mutex
- * serialises opening; commands take no lock, so that a copy of an hour in one
- * thread holds up nobody, least of all a fork().
+ * itself. The mutex serialises opening; commands take no lock, so that a copy of
+ * an hour in one thread holds up nobody, least of all a fork().
  */
 #include "internal.h"
 
@@ -41,6 +40,17 @@ static atomic_int descriptor = -1;
 static struct aclmem_query module;
 /* What the descriptor refers to, to recognise it after a fork(). */
 static struct stat identity;
+
+/*
+ * At load time, so that it precedes whatever the program registers: handlers of
+ * the program that use the library in a child then find it ready. Here, because
+ * whoever links the static library and needs a device has this file in it.
+ */
+static void __attribute__((constructor)) watch_forks(void)
+{
+	pthread_atfork(aclmem_fork_prepare, aclmem_fork_parent,
+		       aclmem_fork_child);
+}
 
 static aclError fail_open(const char *name, int error)
 {
