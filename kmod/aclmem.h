@@ -50,6 +50,12 @@
 #define ACLMEM_MAX_SEGMENTS 1048576
 #define ACLMEM_MAX_PIDS 65535
 
+/*
+ * For records kept on behalf of a process: charged to its memory cgroup, and
+ * refused rather than had by the OOM killer, the cgroup's or the system's.
+ */
+#define ACLMEM_GFP (GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
 struct file;
 struct inode;
 struct vm_area_struct;

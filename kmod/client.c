@@ -85,7 +85,7 @@ struct aclmem_client *aclmem_client_create(void)
 	struct aclmem_client *client;
 	int error;
 
-	client = kmem_cache_zalloc(client_cache, GFP_KERNEL);
+	client = kmem_cache_zalloc(client_cache, ACLMEM_GFP);
 	if (!client)
 		return ERR_PTR(-ENOMEM);
 	client->inode = alloc_anon_inode(client_mount->mnt_sb);

@@ -30,7 +30,7 @@ struct request {
 static void *array_from_user(u64 address, size_t count, size_t size, int *error,
 			     struct aclmem_why *why)
 {
-	void *array = kvmalloc_array(count, size, GFP_KERNEL_ACCOUNT);
+	void *array = kvmalloc_array(count, size, ACLMEM_GFP);
 
 	if (!array) {
 		*error = aclmem_no_memory(why);
@@ -55,7 +55,7 @@ static int load_items(struct aclmem_plan *plan, const struct aclmem_copy *arg,
 	u64 *values;
 
 	plan->items = kvcalloc(arg->count, sizeof(*plan->items),
-			       GFP_KERNEL_ACCOUNT);
+			       ACLMEM_GFP);
 	if (!plan->items)
 		return aclmem_no_memory(why);
 	plan->nr_items = arg->count;
@@ -353,7 +353,7 @@ static int resolve(struct request *request, bool fill)
 	if (error || !count)
 		return error;
 	plan->segments = kvmalloc_array(count, sizeof(*plan->segments),
-					GFP_KERNEL_ACCOUNT);
+					ACLMEM_GFP);
 	if (!plan->segments)
 		return aclmem_no_memory(request->why);
 	return walk_all(request, fill, &count);
@@ -426,7 +426,7 @@ static int plan_fill(struct request *request, const struct aclmem_fill *arg)
 	struct aclmem_plan *plan = request->plan;
 	int error;
 
-	plan->items = kvcalloc(1, sizeof(*plan->items), GFP_KERNEL_ACCOUNT);
+	plan->items = kvcalloc(1, sizeof(*plan->items), ACLMEM_GFP);
 	if (!plan->items)
 		return aclmem_no_memory(request->why);
 	plan->nr_items = 1;

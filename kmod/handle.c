@@ -37,7 +37,7 @@ int aclmem_handle_create(struct aclmem_client *client, struct aclmem_phys *phys,
 	struct aclmem_handle *handle;
 	int error;
 
-	handle = kmem_cache_zalloc(handle_cache, GFP_KERNEL);
+	handle = kmem_cache_zalloc(handle_cache, ACLMEM_GFP);
 	if (!handle)
 		return aclmem_no_memory(why);
 	handle->client = client;
@@ -49,7 +49,7 @@ int aclmem_handle_create(struct aclmem_client *client, struct aclmem_phys *phys,
 	xa_lock(&client->handles);
 	error = __xa_alloc_cyclic(&client->handles, &handle->id, handle,
 				  XA_LIMIT(1, INT_MAX), &client->next_handle,
-				  GFP_KERNEL_ACCOUNT);
+				  ACLMEM_GFP);
 	if (error >= 0) {
 		spin_lock(&phys->lock);
 		list_add(&handle->link, &phys->handles);

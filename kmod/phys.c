@@ -66,9 +66,7 @@ static int alloc_chunks(struct aclmem_phys *phys, int node, gfp_t where,
 	unsigned long count = phys->length >> ACLMEM_CHUNK_SHIFT;
 	int error;
 
-	phys->chunks = kvcalloc(count, sizeof(*phys->chunks),
-				GFP_KERNEL_ACCOUNT | __GFP_NOWARN |
-				__GFP_RETRY_MAYFAIL);
+	phys->chunks = kvcalloc(count, sizeof(*phys->chunks), ACLMEM_GFP);
 	if (!phys->chunks)
 		return aclmem_no_memory(why);
 
@@ -181,7 +179,7 @@ struct aclmem_phys *aclmem_phys_alloc(const struct aclmem_alloc *request,
 	if (error)
 		return ERR_PTR(error);
 
-	phys = kmem_cache_zalloc(phys_cache, GFP_KERNEL);
+	phys = kmem_cache_zalloc(phys_cache, ACLMEM_GFP);
 	if (!phys) {
 		error = aclmem_no_memory(why);
 		goto uncharge;

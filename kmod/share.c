@@ -155,7 +155,7 @@ static int share_create(struct aclmem_phys *phys, bool any_process,
 {
 	struct aclmem_share *share;
 
-	share = kmem_cache_zalloc(share_cache, GFP_KERNEL);
+	share = kmem_cache_zalloc(share_cache, ACLMEM_GFP);
 	if (!share)
 		return aclmem_no_memory(why);
 	refcount_set(&share->ref, 1);
@@ -258,7 +258,7 @@ static int admit(struct aclmem_share *share, const s32 *pids, u32 count,
 	u32 i, total = 0, unique = 0;
 
 	listed = kvmalloc_array((size_t)share->nr_listed + count,
-				sizeof(*listed), GFP_KERNEL_ACCOUNT);
+				sizeof(*listed), ACLMEM_GFP);
 	if (!listed)
 		return aclmem_no_memory(why);
 	for (i = 0; i < share->nr_listed; i++) {
@@ -322,7 +322,7 @@ int aclmem_ioctl_whitelist(struct aclmem_cmd *cmd)
 	if (arg->count > ACLMEM_MAX_PIDS)
 		return aclmem_refuse(cmd->why, -E2BIG, ACLMEM_REASON_PIDS_LIMIT,
 				     ACLMEM_MAX_PIDS);
-	pids = kvmalloc(size, GFP_KERNEL_ACCOUNT);
+	pids = kvmalloc(size, ACLMEM_GFP);
 	if (!pids)
 		return aclmem_no_memory(cmd->why);
 	if (copy_from_user(pids, u64_to_user_ptr(arg->pids), size)) {

@@ -69,7 +69,7 @@ int aclmem_range_open(struct aclmem_client *client, struct vm_area_struct *vma)
 	struct aclmem_range *range;
 	int error = 0;
 
-	range = kmem_cache_zalloc(range_cache, GFP_KERNEL);
+	range = kmem_cache_zalloc(range_cache, ACLMEM_GFP);
 	if (!range)
 		return -ENOMEM;
 	range->start = vma->vm_start;
@@ -227,7 +227,7 @@ int aclmem_ioctl_map(struct aclmem_cmd *cmd)
 				      handle->phys->length);
 		goto unmap_handle;
 	}
-	mapping = kmem_cache_zalloc(mapping_cache, GFP_KERNEL);
+	mapping = kmem_cache_zalloc(mapping_cache, ACLMEM_GFP);
 	if (!mapping) {
 		error = aclmem_no_memory(cmd->why);
 		goto unmap_handle;

@@ -216,7 +216,7 @@ int peer_start(struct peer *peer, unsigned long flags, pid_t tid)
 	struct clone_args args = {
 		.flags = flags,
 		.exit_signal = SIGCHLD,
-		.set_tid = (uintptr_t)&tid,
+		.set_tid = tid ? (uintptr_t)&tid : 0,
 		.set_tid_size = tid ? 1 : 0,
 	};
 	int sockets[2];
