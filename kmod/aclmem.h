@@ -333,6 +333,9 @@ int aclmem_ioctl_address(struct aclmem_cmd *cmd);
 
 /* fault.c */
 int aclmem_mmap(struct file *file, struct vm_area_struct *vma);
+unsigned long aclmem_get_unmapped_area(struct file *file, unsigned long hint,
+				       unsigned long length, unsigned long pgoff,
+				       unsigned long flags);
 
 /* share.c */
 int aclmem_share_init(void);

@@ -7,6 +7,7 @@
 #define ACLMEM_COMPAT_H
 
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/version.h>
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
 #include <linux/pfn_t.h>
@@ -49,6 +50,21 @@ static inline vm_fault_t aclmem_insert_pmd(struct vm_fault *vmf,
 	return vmf_insert_pfn_pmd(vmf, __pfn_to_pfn_t(pfn, PFN_DEV), write);
 #else
 	return vmf_insert_pfn_pmd(vmf, pfn, write);
+#endif
+}
+
+/* A free stretch of the current address space, page-aligned. */
+static inline unsigned long
+aclmem_unmapped_area(struct file *file, unsigned long hint, unsigned long length,
+		     unsigned long pgoff, unsigned long flags)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+	return current->mm->get_unmapped_area(file, hint, length, pgoff, flags);
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
+	return mm_get_unmapped_area(current->mm, file, hint, length, pgoff,
+				    flags);
+#else
+	return mm_get_unmapped_area(file, hint, length, pgoff, flags);
 #endif
 }
 

@@ -17,6 +17,7 @@
  *   vmf_insert_pfn_prot() are special on every version.
  */
 #include <linux/fs.h>
+#include <linux/mman.h>
 #include <linux/mm.h>
 #include "aclmem.h"
 #include "compat.h"
@@ -185,6 +186,29 @@ static const struct vm_operations_struct aclmem_vm_ops = {
 	.pfn_mkwrite = aclmem_pfn_mkwrite,
 	.access = aclmem_access,
 };
+
+/*
+ * Chunk-aligned, also for 32-bit programs, which thp_get_unmapped_area() gives
+ * any page. A hint that's free and aligned is taken.
+ */
+unsigned long aclmem_get_unmapped_area(struct file *file, unsigned long hint,
+				       unsigned long length, unsigned long pgoff,
+				       unsigned long flags)
+{
+	unsigned long found;
+
+	if (hint || flags & MAP_FIXED) {
+		found = aclmem_unmapped_area(file, hint, length, pgoff, flags);
+		if (flags & MAP_FIXED || (!IS_ERR_VALUE(found) &&
+					  IS_ALIGNED(found, ACLMEM_CHUNK_SIZE)))
+			return found;
+	}
+	if (length > TASK_SIZE - ACLMEM_CHUNK_SIZE)
+		return -ENOMEM;
+	found = aclmem_unmapped_area(file, 0, length + ACLMEM_CHUNK_SIZE -
+				     PAGE_SIZE, pgoff, flags);
+	return IS_ERR_VALUE(found) ? found : round_up(found, ACLMEM_CHUNK_SIZE);
+}
 
 /* Other offsets are for other kinds of memory, to come. */
 int aclmem_mmap(struct file *file, struct vm_area_struct *vma)

@@ -243,7 +243,7 @@ static const struct file_operations aclmem_fops = {
 	.unlocked_ioctl = aclmem_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = aclmem_mmap,
-	.get_unmapped_area = thp_get_unmapped_area,
+	.get_unmapped_area = aclmem_get_unmapped_area,
 	.llseek = noop_llseek,
 };
 
