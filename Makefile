@@ -60,7 +60,7 @@ module: vm-modules
 endif
 
 .PHONY: vm-modules
-ifneq ($(filter vm-modules test demo,$(or $(MAKECMDGOALS),all))$(if $(KREL),,x),)
+ifneq ($(filter vm-modules test,$(or $(MAKECMDGOALS),all))$(if $(KREL),,x),)
 vm_releases := $(foreach k,$(or $(KERNEL),$(vm_kernels)),$(call vm_release,$(k)))
 vm-modules: $(vm_releases:%=build/kmod/%/aclmem.ko)
 endif
@@ -146,8 +146,10 @@ test: lib tools selftests vm-modules
 	@sh tools/vm-test $(or $(KERNEL),$(vm_kernels))
 
 .PHONY: demo
-demo: KERNEL := 6.1
-demo: lib tools vm-modules
+ifneq ($(filter demo,$(MAKECMDGOALS)),)
+demo: build/kmod/$(call vm_release,6.1)/aclmem.ko
+endif
+demo: lib tools
 	@tools/vm --kernel 6.1 --mem 4096 --param 'devices=2 device_mib=1200' -- \
 		build/tools/aclmem-demo
 
@@ -164,6 +166,11 @@ root := $(DESTDIR)
 
 .PHONY: install install-module install-user
 install: install-module install-user
+
+# All or nothing: without a module to install, install no library either.
+ifneq ($(filter install,$(MAKECMDGOALS)),)
+install-user: | install-module
+endif
 
 ifneq ($(KREL),)
 install-module: build/kmod/$(KREL)/aclmem.ko
@@ -204,7 +211,7 @@ uninstall:
 		$(addprefix $(root)$(INCLUDEDIR)/,$(notdir $(own_headers)) linux/aclmem.h) \
 		$(addprefix $(root)$(BINDIR)/,$(notdir $(tool_programs))) \
 		$(root)$(UDEVDIR)/99-aclmem.rules
-	-rmdir --ignore-fail-on-non-empty $(wildcard $(if $(KREL),$(root)$(MODDIR)) \
+	-rmdir 2>/dev/null --ignore-fail-on-non-empty $(wildcard $(if $(KREL),$(root)$(MODDIR)) \
 		$(root)$(INCLUDEDIR)/acl $(root)$(INCLUDEDIR)/linux $(root)$(LIBDIR)/pkgconfig)
 	$(if $(root)$(if $(KREL),,x),,depmod $(KREL))
 	$(if $(root),,ldconfig)
