@@ -76,7 +76,7 @@ enum aide_op {
 	AIDE_EXPORT,		/* handle, flags; out: number */
 	AIDE_LIST,		/* number, pid */
 	AIDE_IMPORT,		/* number, device; out: handle */
-	AIDE_IMPORT_IN_THREAD,	/* likewise, and maps it in the main thread */
+	AIDE_IMPORT_IN_THREAD,	/* likewise */
 	AIDE_IMPORT_IN_CHILD,	/* likewise, the handle is of no use */
 	AIDE_MAP,		/* handle, size; out: address */
 	AIDE_UNMAP,		/* address; releases, too */
