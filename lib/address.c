@@ -6,9 +6,7 @@
  */
 #include "internal.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #define MIB ((uint64_t)1 << 20)
@@ -39,30 +37,15 @@ static aclError check_expected(const char *name, const void *expected,
 	return ACL_SUCCESS;
 }
 
-static aclError fail_reserve(const char *name, int error, size_t length,
-			     const void *expected)
-{
-	if (error == EEXIST)
-		return aclmem_fail(ACL_ERROR_RT_PARAM_INVALID, name,
-				   "expectPtr %p: addresses up to %zu bytes behind it are in use",
-				   expected, length);
-	if (error == ENOMEM)
-		return aclmem_fail(ACL_ERROR_RT_MEMORY_ALLOCATION, name,
-				   "size %zu: no such range of addresses is free, or the process has as many as /proc/sys/vm/max_map_count or ulimit -v allows",
-				   length);
-	return aclmem_fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR, name,
-			   "size %zu: mmap of /dev/aclmem: %s", length,
-			   strerror(error));
-}
-
 static aclError reserve(const char *name, void **address, size_t length,
 			void *expected)
 {
+	aclError ret;
 	void *start;
 
-	start = aclmem_kernel_reserve(expected, length);
-	if (start == MAP_FAILED)
-		return fail_reserve(name, errno, length, expected);
+	ret = aclmem_kernel_reserve(name, expected, length, &start);
+	if (ret)
+		return ret;
 	if (!aclmem_block_add(start, length, ACLMEM_BLOCK_RESERVED)) {
 		munmap(start, length);
 		return aclmem_fail(ACL_ERROR_RT_MEMORY_ALLOCATION, name,

@@ -75,7 +75,8 @@ void aclmem_kernel_forget(void);
 aclError aclmem_kernel_use(const char *name, const struct aclmem_query **query);
 int aclmem_kernel_do(unsigned long command, struct aclmem_head *head,
 		     size_t size);
-void *aclmem_kernel_reserve(void *address, size_t length);
+aclError aclmem_kernel_reserve(const char *name, void *wanted, size_t length,
+			       void **start);
 
 /* fork.c */
 void aclmem_fork_prepare(void);

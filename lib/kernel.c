@@ -156,42 +156,75 @@ int aclmem_kernel_do(unsigned long command, struct aclmem_head *head,
 	return ioctl(fd, command, head) ? errno : 0;
 }
 
+/*
+ * Whether a number still stands for the library's descriptor. A program may have
+ * closed it (closefrom() is popular with daemons), and opened something else.
+ */
+static bool is_ours(int fd)
+{
+	struct stat now;
+
+	return fd >= 0 && !fstat(fd, &now) && now.st_dev == identity.st_dev &&
+	       now.st_ino == identity.st_ino && now.st_rdev == identity.st_rdev;
+}
+
+static aclError fail_reserve(const char *name, int error, size_t length,
+			     const void *wanted)
+{
+	if (error == EEXIST)
+		return aclmem_fail(ACL_ERROR_RT_PARAM_INVALID, name,
+				   "%zu bytes of addresses from %p on are in use",
+				   length, wanted);
+	if (error == ENOMEM)
+		return aclmem_fail(ACL_ERROR_RT_MEMORY_ALLOCATION, name,
+				   "%zu bytes of addresses aren't free, or the process has all that /proc/sys/vm/max_map_count or ulimit -v allows",
+				   length);
+	if (error == EBADF)
+		return aclmem_fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR, name,
+				   "the program has closed the library's descriptor of /dev/aclmem");
+	return aclmem_fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR, name,
+			   "%zu bytes of addresses: %s", length,
+			   strerror(error));
+}
+
 /**
  * aclmem_kernel_reserve() - reserve addresses
- * @address: NULL, or the only address that will do
+ * @name: function of the API, for the text of a failure
+ * @wanted: NULL, or the only address that will do
  * @length: a multiple of the granularity
+ * @start: where to put the start
  *
- * Return: the start, or MAP_FAILED with errno
+ * Return: 0 or the result for the program
  */
-void *aclmem_kernel_reserve(void *address, size_t length)
+aclError aclmem_kernel_reserve(const char *name, void *wanted, size_t length,
+			       void **start)
 {
 	int fd = atomic_load_explicit(&descriptor, memory_order_acquire);
 	int flags = MAP_SHARED;
-	void *start;
+	void *got;
 
-	if (address)
+	/* Commands fail on other files, but mmap() might not. */
+	if (!is_ours(fd))
+		return fail_reserve(name, EBADF, length, wanted);
+	if (wanted)
 		flags |= MAP_FIXED_NOREPLACE;
-	start = mmap(address, length, PROT_READ | PROT_WRITE, flags, fd, 0);
-	if (address && start != MAP_FAILED && start != address) {
+	got = mmap(wanted, length, PROT_READ | PROT_WRITE, flags, fd, 0);
+	if (got == MAP_FAILED)
+		return fail_reserve(name, errno, length, wanted);
+	if (wanted && got != wanted) {
 		/* A kernel, or a checker, that ignores the flag. */
-		munmap(start, length);
-		errno = EEXIST;
-		return MAP_FAILED;
+		munmap(got, length);
+		return fail_reserve(name, EEXIST, length, wanted);
 	}
-	return start;
+	*start = got;
+	return ACL_SUCCESS;
 }
 
-/*
- * In a child: the module refuses the parent's descriptor, so close it, if the
- * number still stands for it. The parent may have closed it and opened something
- * else (closefrom() is popular with daemons).
- */
+/* In a child, for whom the parent's descriptor is of no use. */
 void aclmem_kernel_forget(void)
 {
 	int fd = atomic_exchange(&descriptor, -1);
-	struct stat now;
 
-	if (fd >= 0 && !fstat(fd, &now) && now.st_dev == identity.st_dev &&
-	    now.st_ino == identity.st_ino && now.st_rdev == identity.st_rdev)
+	if (is_ours(fd))
 		close(fd);
 }

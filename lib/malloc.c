@@ -7,13 +7,11 @@
  */
 #include "internal.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #define ALIGNMENT 32
-#define PADDING 32	/* what the product adds for its vector units */
+#define PADDING 32	/* of aclrtMalloc(), as in the product */
 
 /* How to ask for one block. */
 struct request {
@@ -86,13 +84,9 @@ static aclError allocate(const struct request *request, void **address,
 	void *start;
 	aclError ret;
 
-	start = aclmem_kernel_reserve(NULL, length);
-	if (start == MAP_FAILED)
-		return aclmem_fail(errno == ENOMEM ?
-				   ACL_ERROR_RT_MEMORY_ALLOCATION :
-				   ACL_ERROR_RT_DRV_INTERNAL_ERROR, request->name,
-				   "size %zu: mmap of /dev/aclmem: %s",
-				   request->size, strerror(errno));
+	ret = aclmem_kernel_reserve(request->name, NULL, length, &start);
+	if (ret)
+		return ret;
 	ret = populate(request, start, length);
 	if (ret)
 		goto release;
@@ -206,10 +200,16 @@ aclError aclrtFree(void *devPtr)
 		head = &release.head;
 		error = aclmem_kernel_do(ACLMEM_RELEASE, head, sizeof(release));
 	}
-	aclmem_block_remove(devPtr);
-	if (error)
-		return aclmem_fail_kernel(ACLMEM_CALL_FREE, __func__, error,
-					  head, "devPtr %p", devPtr);
-	munmap(devPtr, length);
-	return ACL_SUCCESS;
+	if (!error) {
+		aclmem_block_remove(devPtr);
+		munmap(devPtr, length);
+		return ACL_SUCCESS;
+	}
+	if (head->out_reason == ACLMEM_REASON_NOT_MAPPED ||
+	    head->out_reason == ACLMEM_REASON_NOT_RANGE_START)
+		aclmem_block_remove(devPtr);
+	else
+		aclmem_block_unclaim(devPtr);
+	return aclmem_fail_kernel(ACLMEM_CALL_FREE, __func__, error, head,
+				  "devPtr %p", devPtr);
 }

@@ -463,7 +463,8 @@ aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t *pid,
 /**
  * aclrtMemImportFromShareableHandle() - get a handle of shared memory
  * @shareableHandle: number from another process's export
- * @deviceId: device on which this process will use the memory
+ * @deviceId: device on which this process will use the memory; it needn't be set
+ *	[L], nor be the current one [C]
  * @handle: where to put the handle; free with aclrtFreePhysical()
  *
  * Importing again to the same device gives the same handle, held once more [C].
