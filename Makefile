@@ -201,7 +201,7 @@ install-user: lib tools
 	$(if $(tool_programs),$(INSTALL) -m 755 $(tool_programs) $(root)$(BINDIR)/)
 	$(INSTALL) -m 644 tools/99-aclmem.rules $(root)$(UDEVDIR)/
 	$(if $(root),,ldconfig)
-	$(if $(root),,-udevadm control --reload 2>/dev/null && udevadm trigger --subsystem-match=misc --sysname-match=aclmem)
+	$(if $(root),,udevadm control --reload 2>/dev/null && udevadm trigger --subsystem-match=misc --sysname-match=aclmem || true)
 
 .PHONY: uninstall
 uninstall:
@@ -215,7 +215,7 @@ uninstall:
 		$(root)$(INCLUDEDIR)/acl $(root)$(INCLUDEDIR)/linux $(root)$(LIBDIR)/pkgconfig)
 	$(if $(root)$(if $(KREL),,x),,depmod $(KREL))
 	$(if $(root),,ldconfig)
-	$(if $(root),,-udevadm control --reload 2>/dev/null)
+	$(if $(root),,udevadm control --reload 2>/dev/null || true)
 
 # --- the rest -------------------------------------------------------------------------
 
