@@ -303,6 +303,7 @@ struct aclmem_range {
  * @last: last address
  * @subtree_last: of the interval tree
  * @flags: ACLMEM_MAP_...
+ * @range: the reservation it's in
  * @handle: what is mapped; its count of mappings includes this one
  * @link: in the range's list
  */
@@ -312,6 +313,7 @@ struct aclmem_mapping {
 	unsigned long last;
 	unsigned long subtree_last;
 	u32 flags;
+	struct aclmem_range *range;
 	struct aclmem_handle *handle;
 	struct list_head link;
 };

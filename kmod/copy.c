@@ -272,6 +272,19 @@ static int check_rules(struct request *request)
 }
 
 /*
+ * The mapping that adjoins @mapping at @address. One of another reservation is
+ * none: that it lies there is chance, and a copy that runs into it is an overrun.
+ */
+static struct aclmem_mapping *next_mapping(struct request *request,
+					   const struct aclmem_mapping *mapping,
+					   u64 address)
+{
+	struct aclmem_mapping *next = find(request, address);
+
+	return next && next->range == mapping->range ? next : NULL;
+}
+
+/*
  * Walks the mappings under an end, adjacent ones in turn. Without room in the
  * plan it only counts; with room it stores segments, each with a reference.
  */
@@ -317,7 +330,7 @@ static int walk(struct request *request, struct aclmem_end *end, u64 length,
 		address += here;
 		left -= here;
 		if (left)
-			mapping = find(request, address);
+			mapping = next_mapping(request, mapping, address);
 	}
 	return 0;
 }

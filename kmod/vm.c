@@ -180,6 +180,7 @@ static int insert_mapping(struct aclmem_client *client,
 	if (!error) {
 		range->located = true;
 		range->location = mapping->handle->location;
+		mapping->range = range;
 		list_add_tail(&mapping->link, &range->mappings);
 		mapping_tree_insert(mapping, &client->mappings);
 	}

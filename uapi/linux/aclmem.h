@@ -133,8 +133,8 @@
  *	[address; index]
  * @ACLMEM_REASON_UNMAPPED: an item's device address has no memory [address;
  *	index]
- * @ACLMEM_REASON_DEVICE_END: an item's range leaves the mapped memory [first
- *	address without memory; index]
+ * @ACLMEM_REASON_DEVICE_END: an item's range leaves the memory mapped in its
+ *	reservation [first address beyond; index]
  * @ACLMEM_REASON_DST_LOCATION: destination isn't where its attribute says
  *	[type in the upper, id in the lower 32 bits, as found; index]
  * @ACLMEM_REASON_SRC_LOCATION: source isn't where its attribute says [as above;
@@ -664,9 +664,9 @@ struct aclmem_copy_attr {
  *	attribute; the first is 0, and they increase
  * @out_bytes: bytes copied in all
  *
- * Each end is memory mapped in reservations of this process (a range may cross
- * adjacent mappings), or any other memory of the process; at least one end is
- * the former. Without ACLMEM_COPY_BATCH items are free to differ and an empty
+ * Each end is memory mapped in a reservation of this process (a range may cross
+ * adjacent mappings of one reservation), or any other memory of the process; at
+ * least one end is the former. Without ACLMEM_COPY_BATCH items are free to differ and an empty
  * item is skipped.
  *
  * All rules are checked for all items, in the order of &enum aclmem_reason's
@@ -699,7 +699,8 @@ struct aclmem_copy {
  * struct aclmem_fill - ioctl(ACLMEM_FILL): set mapped memory to one byte value
  * @head: common part; no flags
  * @address: inside a mapping of a reservation of this process
- * @length: bytes, any alignment; may cross adjacent mappings; not 0
+ * @length: bytes, any alignment; may cross adjacent mappings of one reservation;
+ *	not 0
  * @value: 0 ... 255
  * @reserved: must be 0
  *
