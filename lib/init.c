@@ -132,7 +132,8 @@ aclError aclInit(const char *configPath)
 		ret = repeated_locked(__func__);
 	} else if (first_settings && strcmp(first_settings, text)) {
 		ret = fail(ACL_ERROR_INVALID_PARAM,
-			   "the settings differ from those of this process's first call");
+			   "configPath \"%s\": the settings differ from those of this process's first call",
+			   configPath ? configPath : "");
 	} else {
 		count = 1;
 		finalized = false;

@@ -173,17 +173,17 @@ static aclError fail_reserve(const char *name, int error, size_t length,
 {
 	if (error == EEXIST)
 		return aclmem_fail(ACL_ERROR_RT_PARAM_INVALID, name,
-				   "%zu bytes of addresses from %p on are in use",
-				   length, wanted);
+				   "expectPtr %p: of the %zu bytes from there on some are in use",
+				   wanted, length);
 	if (error == ENOMEM)
 		return aclmem_fail(ACL_ERROR_RT_MEMORY_ALLOCATION, name,
-				   "%zu bytes of addresses aren't free, or the process has all that /proc/sys/vm/max_map_count or ulimit -v allows",
+				   "size (rounded up) %zu: no such range of addresses is free, or the process has all that /proc/sys/vm/max_map_count or ulimit -v allows",
 				   length);
 	if (error == EBADF)
 		return aclmem_fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR, name,
 				   "the program has closed the library's descriptor of /dev/aclmem");
 	return aclmem_fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR, name,
-			   "%zu bytes of addresses: %s", length,
+			   "size (rounded up) %zu: %s", length,
 			   strerror(error));
 }
 
