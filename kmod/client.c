@@ -14,6 +14,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "aclmem.h"
+#include "compat.h"
 
 #define ACLMEM_FS_MAGIC 0x61636c6d /* "aclm" */
 

@@ -16,6 +16,9 @@
 #ifndef CONFIG_64BIT
 #error "aclmem keeps addresses in page offsets and needs a 64-bit kernel"
 #endif
+#ifndef CONFIG_MMU_NOTIFIER
+#error "aclmem hears of a process's end by CONFIG_MMU_NOTIFIER"
+#endif
 #ifndef CONFIG_TRANSPARENT_HUGEPAGE
 #error "aclmem maps huge pages and needs CONFIG_TRANSPARENT_HUGEPAGE"
 #endif
