@@ -7,7 +7,6 @@
 #include "internal.h"
 
 #include <inttypes.h>
-#include <sys/mman.h>
 
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)

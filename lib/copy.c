@@ -1,13 +1,55 @@
 // SPDX-License-Identifier: MIT
 /*
  * copy.c: one copy, or one fill. Owns nothing and takes no lock. The library has
- * no idea where an address is: the kernel finds that out, and leaves what has
- * nothing to do with devices to the C library.
+ * no idea where an address is: the kernel finds that out, and leaves to the
+ * library what has nothing to do with devices.
  */
 #include "internal.h"
 
-#include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
+
+/*
+ * Brings host memory in, which is what touching it is going to do anyway, so
+ * that a bad address is an error of the call instead of the end of the process.
+ */
+static bool bring_in(const void *address, size_t length, int advice)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)address & ~(page - 1);
+	uintptr_t end = (uintptr_t)address + length;
+
+	if (end < (uintptr_t)address || end > UINTPTR_MAX - page)
+		return false;
+	end = (end + page - 1) & ~(page - 1);
+	return !madvise((void *)start, end - start, advice);
+}
+
+static aclError copy_host(const char *name, void *dst, const void *src,
+			  size_t count)
+{
+	if (!bring_in(src, count, MADV_POPULATE_READ))
+		return aclmem_fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR, name,
+				   "dst %p, src %p, count %zu: the source can't be read",
+				   dst, src, count);
+	if (!bring_in(dst, count, MADV_POPULATE_WRITE))
+		return aclmem_fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR, name,
+				   "dst %p, src %p, count %zu: the destination can't be written",
+				   dst, src, count);
+	memmove(dst, src, count);
+	return ACL_SUCCESS;
+}
+
+static aclError set_host(const char *name, void *address, uint8_t value,
+			 size_t count)
+{
+	if (!bring_in(address, count, MADV_POPULATE_WRITE))
+		return aclmem_fail(ACL_ERROR_RT_DRV_INTERNAL_ERROR, name,
+				   "devPtr %p, count %zu: host memory can't be written",
+				   address, count);
+	memset(address, value, count);
+	return ACL_SUCCESS;
+}
 
 static aclError copy(const char *name, void *dst, const void *src, size_t count)
 {
@@ -25,10 +67,8 @@ static aclError copy(const char *name, void *dst, const void *src, size_t count)
 	error = aclmem_kernel_do(ACLMEM_COPY, &copy.head, sizeof(copy));
 	if (!error)
 		return ACL_SUCCESS;
-	if (copy.head.out_reason == ACLMEM_REASON_HOST_TO_HOST) {
-		memmove(dst, src, count);
-		return ACL_SUCCESS;
-	}
+	if (copy.head.out_reason == ACLMEM_REASON_HOST_TO_HOST)
+		return copy_host(name, dst, src, count);
 	return aclmem_fail_kernel(ACLMEM_CALL_MEMCPY, name, error, &copy.head,
 				  "dst %p, src %p, count %zu", dst, src, count);
 }
@@ -83,10 +123,8 @@ aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count)
 	error = aclmem_kernel_do(ACLMEM_FILL, &fill.head, sizeof(fill));
 	if (!error)
 		return ACL_SUCCESS;
-	if (fill.head.out_reason == ACLMEM_REASON_NOT_RESERVED) {
-		memset(devPtr, (uint8_t)value, count);
-		return ACL_SUCCESS;
-	}
+	if (fill.head.out_reason == ACLMEM_REASON_NOT_RESERVED)
+		return set_host(__func__, devPtr, (uint8_t)value, count);
 	return aclmem_fail_kernel(ACLMEM_CALL_MEMSET, __func__, error,
 				  &fill.head, "devPtr %p, count %zu", devPtr,
 				  count);

@@ -28,9 +28,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 
 #include <acl/acl.h>
 #include <linux/aclmem.h>
+
+/* Linux 5.14, but not every C library that is still around. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
 
 #pragma GCC visibility push(hidden)
 

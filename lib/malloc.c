@@ -8,7 +8,6 @@
 #include "internal.h"
 
 #include <inttypes.h>
-#include <sys/mman.h>
 
 #define ALIGNMENT 32
 #define PADDING 32	/* of aclrtMalloc(), as in the product */

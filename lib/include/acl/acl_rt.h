@@ -246,8 +246,8 @@ aclError aclrtFreeHost(void *hostPtr);
  * Return: 0, also for @count 0, then without a look at the rest; 100000 an end is
  * NULL, or another kind; 107000 @destMax is 0 or less than @count; 0 if both ends
  * are the same; 107002 the thread has no context; 507899 an end is reserved but
- * has no memory, is too short, or can't be accessed; bytes before the fault may
- * be copied [L].
+ * has no memory, is too short, or can't be accessed (host memory too); bytes
+ * before the fault may be copied [L].
  */
 aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count,
 		     aclrtMemcpyKind kind);
