@@ -65,15 +65,15 @@ vm_releases := $(foreach k,$(or $(KERNEL),$(vm_kernels)),$(call vm_release,$(k))
 vm-modules: $(vm_releases:%=build/kmod/%/aclmem.ko)
 endif
 
-# $(call links,DIRECTORY,FILES): DIRECTORY holds links to just these sources.
+# $(call links,DIRECTORY,FILES): DIRECTORY holds links to just these sources. Those
+# that are right stay untouched, as another make may be reading through them.
 define links
 mkdir -p $(1)
 find $(1) -maxdepth 1 -type l ! -exec test -e {} \; -delete
-ln -sf $(foreach f,$(2),$(CURDIR)/$(f)) $(1)/
+ln -sr $(2) $(1)/ 2>/dev/null || true
 endef
 
-kbuild = flock build/kmod/$*.lock $(MAKE) -C $(KDIR) M=$(CURDIR)/$(@D) \
-	modules
+kbuild = flock build/kmod/$*.lock $(MAKE) -C $(KDIR) M=$(CURDIR)/$(@D) modules
 
 build/kmod/%/aclmem.ko: FORCE
 	@test -e $(KDIR)/Makefile || { echo "no kernel headers in $(KDIR): run sh tools/setup" >&2; exit 1; }
