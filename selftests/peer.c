@@ -191,12 +191,16 @@ static void obey(int fd, const struct call *call, struct answer *answer)
 	answer->reason_value = last.out_value;
 }
 
-static void be_peer(int socket)
+static void be_peer(int from)
 {
 	struct aclmem_query query;
-	int fd = open_client(&query);
 	struct call call;
+	int fd, socket;
 
+	/* Nothing else is inherited: another peer's socket would keep that up. */
+	socket = dup2(from, STDERR_FILENO + 1);
+	close_range(socket + 1, ~0U, 0);
+	fd = open_client(&query);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	catch_faults();
 	if (fd < 0 || !send_u64(socket, query.out_tgid))
@@ -226,10 +230,8 @@ int peer_start(struct peer *peer, unsigned long flags, pid_t tid)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
 		return -errno;
 	peer->pid = syscall(__NR_clone3, &args, sizeof(args));
-	if (!peer->pid) {
-		close(sockets[0]);
+	if (!peer->pid)
 		be_peer(sockets[1]);
-	}
 	close(sockets[1]);
 	peer->socket = sockets[0];
 	if (peer->pid < 0 || !receive_u64(peer->socket, &tgid)) {
