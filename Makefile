@@ -103,10 +103,12 @@ build/lib/%.o: lib/%.c Makefile | build/lib
 	@echo "  CC      $@"
 	@$(CC) $(cflags) -c -o $@ $<
 
-# Symbols stay interposable: people preload their own versions of these calls.
+# Symbols stay interposable: people preload their own versions of these calls. Once
+# loaded the library stays, since fork() calls it.
 build/lib/libaclmem.so.0: $(lib_objects)
 	@echo "  LD      $@"
 	@$(CC) $(CFLAGS) $(LDFLAGS) -shared -pthread -Wl,-soname,libaclmem.so.0 -Wl,-z,defs \
+		-Wl,-z,nodelete \
 		-o $@ $^
 
 build/lib/libaclmem.so build/lib/libascendcl.so: build/lib/libaclmem.so.0
