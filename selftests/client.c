@@ -266,6 +266,49 @@ TEST_F(client, all_is_released_though_a_child_holds_the_descriptor)
 	}
 }
 
+/*
+ * Another process in the same address space is served as a thread is, and its
+ * end isn't the end of that.
+ */
+struct guest {
+	int fd;
+	uint32_t handle;
+	uint32_t imported;
+	uint64_t share;
+	int rc;
+};
+
+static int be_guest(void *arg)
+{
+	struct guest *guest = arg;
+
+	guest->rc = alloc(guest->fd, 0, GRANULE, &guest->handle);
+	/* It isn't the exporter; whether it may import, it's no way to a leak. */
+	import_share(guest->fd, guest->share, 0, &guest->imported);
+	return 0;
+}
+
+TEST_F(client, a_process_in_the_same_address_space_is_served)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	struct guest guest = { .fd = self->fd };
+	uint32_t handle;
+	pid_t pid;
+
+	ASSERT_EQ(0, alloc(self->fd, 0, GRANULE, &handle));
+	ASSERT_EQ(0, export_handle(self->fd, handle, ACLMEM_EXPORT_ANY_PROCESS, &guest.share));
+	pid = clone(be_guest, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &guest);
+	ASSERT_LT(0, pid);
+	EXPECT_EQ(0, wait_child(pid));
+	EXPECT_EQ(0, guest.rc);
+	EXPECT_EQ(self->used + 2 * GRANULE, used(self->fd));
+	EXPECT_EQ(0, free_handle(self->fd, guest.handle));
+	EXPECT_EQ(0, free_handle(self->fd, handle));
+	if (guest.imported)
+		EXPECT_EQ(0, free_handle(self->fd, guest.imported));
+	EXPECT_EQ(self->used, used(self->fd));
+}
+
 /* A thread that outlives main() keeps all. */
 static void *linger(void *arg)
 {

@@ -130,6 +130,27 @@ TEST_F(client, neighbours_stay_apart)
 	EXPECT_REFUSED(ENXIO, NOT_RANGE_START, release(self->fd, high));
 }
 
+/* The old call that maps another part of a file in place. */
+TEST_F(client, pages_cannot_be_remapped)
+{
+	uint32_t handle;
+	char *at = map_new(self->fd, 2 * GRANULE, 0, &handle);
+
+	ASSERT_NE(MAP_FAILED, at);
+	at[0] = 4;
+	EXPECT_EQ(-1, remap_file_pages(at, GRANULE, 0, 512, 0));
+	EXPECT_EQ(-1, remap_file_pages(at + GRANULE, GRANULE, 0, 0, 0));
+	EXPECT_EQ(-1, remap_file_pages(at, 4096, 0, (uintptr_t)at >> 12, 0));
+	EXPECT_EQ(4, at[0]);
+	EXPECT_EQ(0, at[GRANULE]);
+	/* All of it is as munmap and mmap: what is there then is no mapping. */
+	remap_file_pages(at, 2 * GRANULE, 0, 0, 0);
+	EXPECT_NE(0, try_read(at, NULL));
+	EXPECT_REFUSED(ENXIO, NOT_MAPPED, unmap(self->fd, at));
+	EXPECT_EQ(0, free_handle(self->fd, handle));
+	EXPECT_EQ(self->used, used(self->fd));
+}
+
 TEST_F(client, a_reservation_may_be_read_only)
 {
 	char *at = mmap(NULL, GRANULE, PROT_READ, MAP_SHARED, self->fd, 0);

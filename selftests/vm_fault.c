@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -92,6 +93,31 @@ TEST_F(client, a_page_is_compound_charged_and_held_once)
 	ASSERT_EQ(0, probe_pfn(self->probe, page.out_page.pfn, &after));
 	EXPECT_FALSE(after.out_refcount == 1 && after.out_order == 9 &&
 		     (after.out_flags & ACLMEM_PROBE_CHARGED));
+}
+
+/* Huge pages of the system's own are another matter. */
+TEST_F(client, the_administrators_thp_setting_does_not_matter)
+{
+	static const char * const file = "/sys/kernel/mm/transparent_hugepage/enabled";
+	uint32_t handle;
+	char *at;
+	int level;
+
+	REQUIRE_PROBE(self->probe);
+	if (write_file(file, "never"))
+		SKIP(return, "%s: can't set %s", _metadata->name, file);
+	at = map_new(self->fd, GRANULE, 0, &handle);
+	at[0] = 1;
+	level = probe_level(self->probe, at);
+	EXPECT_EQ(0, write_file(file, "always"));
+	EXPECT_EQ(ACLMEM_PROBE_PMD, level);
+	EXPECT_EQ(0, unmap_old(self->fd, at, GRANULE, handle));
+
+	ASSERT_EQ(0, prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
+	at = map_new(self->fd, GRANULE, 0, &handle);
+	at[0] = 1;
+	EXPECT_EQ(ACLMEM_PROBE_PMD, probe_level(self->probe, at));
+	EXPECT_EQ(0, unmap_old(self->fd, at, GRANULE, handle));
 }
 
 TEST_F(client, reserved_memory_raises_sigbus)

@@ -75,6 +75,39 @@ TEST_F_TIMEOUT(client, seventy_thousand_mappings_are_one_area, 120)
 	EXPECT_EQ(self->used, used(self->fd));
 }
 
+/* What one copy would have to hold at once has a limit. */
+TEST_F_TIMEOUT(client, a_copy_across_too_many_mappings_is_refused, 120)
+{
+	size_t length = SEGMENTS * GRANULE;
+	uint64_t dst[16], src[16], lengths[16];
+	uint32_t handle;
+	unsigned int i;
+	char *base;
+
+	ASSERT_EQ(0, alloc(self->fd, 0, GRANULE, &handle));
+	base = reserve(self->fd, length);
+	ASSERT_NE(MAP_FAILED, base);
+	for (i = 0; i < SEGMENTS; i++)
+		ASSERT_EQ(0, map(self->fd, handle, base + i * GRANULE, GRANULE, 0));
+	for (i = 0; i < ARRAY_SIZE(dst); i++) {
+		dst[i] = (uintptr_t)base;
+		/* Nothing is there, but nothing gets as far as that. */
+		src[i] = 65536;
+		lengths[i] = length;
+	}
+	EXPECT_REFUSED(E2BIG, SEGMENTS, copy_items(self->fd, dst, src, lengths, 16, NULL));
+	EXPECT_LT(SEGMENTS, last.out_value);
+	EXPECT_GT(16 * SEGMENTS, last.out_value);
+	EXPECT_EQ(0, base[0]);
+	/* Many, but not too many: the fault comes with the first byte. */
+	EXPECT_REFUSED(EFAULT, HOST_FAULT, copy_items(self->fd, dst, src, lengths, 1, NULL));
+	EXPECT_EQ(65536, last.out_value);
+	EXPECT_EQ(0, base[0]);
+	ASSERT_EQ(0, munmap(base, length));
+	ASSERT_EQ(0, free_handle(self->fd, handle));
+	EXPECT_EQ(self->used, used(self->fd));
+}
+
 #define THREADS 16
 #define SLOTS 2048
 

@@ -207,6 +207,16 @@ TEST_F(pin, shared_futex)
 	EXPECT_EQ(EFAULT, errno);
 }
 
+static bool pages_are(const unsigned char *at, unsigned char value)
+{
+	size_t i;
+
+	for (i = 0; i < LENGTH; i += 4096)
+		if (at[i] != value || at[i + 4095] != value)
+			return false;
+	return true;
+}
+
 /* No pinning, but tries at pages all the same. */
 TEST_F(pin, advice_and_locks_change_nothing)
 {
@@ -243,7 +253,7 @@ TEST_F(pin, advice_and_locks_change_nothing)
 		TH_LOG("%s: %s", advices[i].name, rc ? strerror(errno) : "0");
 		/* Parts of a reservation as well. */
 		madvise(self->at + 4096, 8192, advices[i].advice);
-		ASSERT_EQ(-1, byte_differs(self->at, LENGTH, variant->flags ? 0 : 0xa5));
+		ASSERT_TRUE(pages_are(self->at, variant->flags ? 0 : 0xa5));
 	}
 	/* The child must not have got it after all. */
 	pid = fork_child();
