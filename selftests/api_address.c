@@ -192,6 +192,11 @@ TEST_F(acl, only_the_start_of_a_reservation_can_be_released)
 	EXPECT_EQ(0, aclrtReleaseMemAddress(address));
 	REFUSED(ACL_ERROR_RT_PARAM_INVALID, "virPtr", address);
 
+	/* Nor what the program itself gave back. */
+	ASSERT_EQ(0, aclrtReserveMemAddress(&address, GRANULE, 0, NULL, 0));
+	ASSERT_EQ(0, munmap(address, GRANULE));
+	REFUSED(ACL_ERROR_RT_PARAM_INVALID, "virPtr", address);
+
 	/* Not while something is mapped in it, which goes on to be. */
 	mapped = new_mapping(GRANULE, 0);
 	ASSERT_NE(NULL, mapped);

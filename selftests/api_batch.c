@@ -127,9 +127,10 @@ TEST_F(batch, null_is_refused_in_order)
 	REFUSED("dsts|NULL", NULL, NULL, NULL, sizes, 8, NULL, NULL, 0, &fail);
 	REFUSED("destMaxs|NULL", dsts, NULL, NULL, sizes, 8, NULL, NULL, 0, &fail);
 	REFUSED("srcs|NULL", dsts, maxs, NULL, sizes, 8, NULL, NULL, 0, &fail);
-	REFUSED("attrs|NULL", dsts, maxs, srcs, sizes, 8, NULL, NULL, 0, &fail);
+	REFUSED("attrs |NULL", dsts, maxs, srcs, sizes, 8, NULL, NULL, 0, &fail);
 	maxs[0] = 0;
 	REFUSED("attrsIndexes|NULL", dsts, maxs, srcs, sizes, 8, attrs, NULL, 0, &fail);
+	REFUSED("attrs |NULL", dsts, maxs, srcs, sizes, 8, NULL, zero, 1, &fail);
 #undef REFUSED
 	EXPECT_EQ(UNTOUCHED_SIZE, fail);
 	EXPECT_TRUE(untouched(self));
@@ -445,6 +446,10 @@ TEST(a_batch_needs_a_device_used_at_some_time)
 	EXPECT_EQ(0, fail);
 	EXPECT_EQ(1, bytes[0]);
 	/* What comes before comes before. */
+	dst = NULL;
+	EXPECT_FAILS(ACL_ERROR_RT_PARAM_INVALID, "0|NULL",
+		     aclrtMemcpyBatch(&dst, &one, &src, &one, 1, &attr, &index, 1, &fail));
+	EXPECT_EQ(0, fail);
 	index = 1;
 	EXPECT_FAILS(ACL_ERROR_RT_PARAM_INVALID, "attrsIndexes",
 		     aclrtMemcpyBatch(&dst, &one, &src, &one, 1, &attr, &index, 1, &fail));

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * aclrtMemcpy() and aclrtMemset(): every direction, kind and awkward size, the
- * order of their checks, and ends that can't be copied.
+ * aclrtMemcpy() and aclrtMemset(): every direction, kind and awkward size, and the
+ * order of their checks. Ends that can't be copied are in api_copy_bad.c.
  */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "api_fixture.h"
@@ -213,157 +212,6 @@ TEST_F(acl, a_copy_is_checked_in_order)
 	ASSERT_EQ(0, aclrtSetDevice(0));
 	EXPECT_EQ(0, aclrtMemcpy(to, SIZE_MAX, from, 8, 0));
 	EXPECT_EQ(0, memcmp(to, from, 8));
-}
-
-/* Addresses where there's nothing to copy, with what's wrong about them. */
-struct bad_places {
-	unsigned char *reserved;
-	unsigned char *mapped;
-	unsigned char *gap;
-	unsigned char *allocated;
-	unsigned char *hole;
-	unsigned char *file;
-};
-
-FIXTURE(bad)
-{
-	int fd;
-	uint64_t used;
-	struct bad_places places;
-};
-
-static void *reserve_two(void)
-{
-	void *address;
-
-	return aclrtReserveMemAddress(&address, 2 * GRANULE, 0, NULL, 0) ? NULL : address;
-}
-
-FIXTURE_SETUP(bad)
-{
-	struct bad_places *places = &self->places;
-	void *address;
-	int file;
-
-	catch_faults();
-	self->fd = open_client(NULL);
-	REQUIRE_CLIENT(self->fd);
-	self->used = used(self->fd);
-	ASSERT_EQ(0, aclrtSetDevice(0));
-	/* From above downwards, so that no memory is behind memory. */
-	places->reserved = reserve_two();
-	ASSERT_NE(NULL, places->reserved);
-	places->mapped = new_mapping(GRANULE, 0);
-	ASSERT_NE(NULL, places->mapped);
-	places->gap = reserve_two();
-	ASSERT_NE(NULL, places->gap);
-	ASSERT_EQ(0, aclrtMallocAlign32(&address, GRANULE, 0));
-	places->allocated = address;
-	/* Three pages, of which the second can't be accessed; one that has no file. */
-	places->hole = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			    -1, 0);
-	ASSERT_EQ(0, mprotect(places->hole + 4096, 4096, PROT_NONE));
-	file = memfd_create("empty", 0);
-	places->file = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	ASSERT_NE(MAP_FAILED, places->file);
-	close(file);
-}
-
-FIXTURE_TEARDOWN(bad)
-{
-	EXPECT_EQ(0, munmap(self->places.hole, 3 * 4096));
-	EXPECT_EQ(0, munmap(self->places.file, 4096));
-	EXPECT_EQ(0, aclrtReleaseMemAddress(self->places.reserved));
-	EXPECT_EQ(0, aclrtReleaseMemAddress(self->places.gap));
-	EXPECT_EQ(0, end_mapping(self->places.mapped));
-	EXPECT_EQ(0, aclrtFree(self->places.allocated));
-	EXPECT_TRUE(used_becomes(self->fd, self->used));
-	close(self->fd);
-}
-
-#define BAD_COUNT 9
-#define FIRST_HOST 4
-
-/* 100 bytes there can't all be copied. */
-static void *bad_end(const struct bad_places *places, int i)
-{
-	void * const ends[BAD_COUNT] = {
-		places->reserved, places->reserved + GRANULE, places->mapped + GRANULE - 99,
-		places->allocated + GRANULE - 1, places->hole + 4096, places->hole + 4096 - 99,
-		places->file, NOWHERE, (void *)((uintptr_t)1 << 63),
-	};
-
-	return ends[i];
-}
-
-#define REFUSED(dst, src) \
-	EXPECT_FAILS(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "dst|src|100", \
-		     aclrtMemcpy(dst, 100, src, 100, ACL_MEMCPY_DEFAULT))
-
-TEST_F(bad, ends_fail_on_the_other_side_of_device_memory)
-{
-	unsigned char *dev = self->places.mapped;
-	int i;
-
-	for (i = 0; i < BAD_COUNT; i++) {
-		memset(dev, 2, 100);
-		REFUSED(bad_end(&self->places, i), dev);
-		EXPECT_EQ(-1, byte_differs(dev, 100, 2));
-		REFUSED(dev, bad_end(&self->places, i));
-		/* The byte behind the fault can't have been copied. */
-		EXPECT_EQ(2, dev[99]);
-	}
-}
-
-TEST_F(bad, ends_fail_on_the_other_side_of_host_memory)
-{
-	unsigned char host[100];
-	int i;
-
-	for (i = 0; i < FIRST_HOST; i++) {
-		memset(host, 1, 100);
-		REFUSED(bad_end(&self->places, i), host);
-		EXPECT_EQ(-1, byte_differs(host, 100, 1));
-		REFUSED(host, bad_end(&self->places, i));
-		EXPECT_EQ(1, host[99]);
-		EXPECT_FAILS(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "devPtr|100",
-			     aclrtMemset(bad_end(&self->places, i), 100, 3, 100));
-	}
-}
-
-TEST_F(bad, ends_fail_when_both_are_of_the_host)
-{
-	unsigned char host[100];
-	int i;
-
-	for (i = FIRST_HOST; i < BAD_COUNT; i++) {
-		memset(host, 1, 100);
-		REFUSED(bad_end(&self->places, i), host);
-		EXPECT_EQ(-1, byte_differs(host, 100, 1));
-		REFUSED(host, bad_end(&self->places, i));
-		EXPECT_EQ(1, host[99]);
-		EXPECT_FAILS(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "devPtr|100",
-			     aclrtMemset(bad_end(&self->places, i), 100, 3, 100));
-	}
-}
-
-#undef REFUSED
-
-TEST_F(bad, read_only_memory_is_a_source_only)
-{
-	unsigned char *page = self->places.hole, *dev = self->places.mapped;
-
-	memset(page, 5, 100);
-	ASSERT_EQ(0, mprotect(page, 4096, PROT_READ));
-	EXPECT_FAILS(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "dst",
-		     aclrtMemcpy(page, 100, dev, 100, ACL_MEMCPY_DEVICE_TO_HOST));
-	EXPECT_EQ(-1, byte_differs(page, 100, 5));
-	EXPECT_EQ(0, aclrtMemcpy(dev, 100, page, 100, ACL_MEMCPY_HOST_TO_DEVICE));
-	EXPECT_EQ(-1, byte_differs(dev, 100, 5));
-	EXPECT_FAILS(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "dst",
-		     aclrtMemcpy(page, 100, page + 200, 100, ACL_MEMCPY_HOST_TO_HOST));
-	EXPECT_FAILS(ACL_ERROR_RT_DRV_INTERNAL_ERROR, "devPtr", aclrtMemset(page, 100, 1, 100));
-	EXPECT_EQ(-1, byte_differs(page, 100, 5));
 }
 
 TEST_F(acl, setting_is_checked_in_order)

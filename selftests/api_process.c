@@ -50,6 +50,8 @@ TEST_F(acl, the_environment_says_which_devices_are_visible)
 	EXPECT_TRUE(visible_are("", 0, 0, 0));
 	EXPECT_TRUE(visible_are("x", 0, 0, 0));
 	EXPECT_TRUE(visible_are("-1,0", 0, 0, 0));
+	EXPECT_TRUE(visible_are("1x,0", 0, 0, 0));
+	EXPECT_TRUE(visible_are("1,0x", 1, 1, 0));
 	EXPECT_TRUE(visible_are("1,x,0", 1, 1, 0));
 	EXPECT_TRUE(visible_are("1,1,0", 1, 1, 0));
 	EXPECT_TRUE(visible_are("1,-1,0", 1, 1, 0));
