@@ -14,9 +14,10 @@
  *
  * Lock order, outermost first:
  *
- *	client->bind_lock	(takes mmap_lock when it registers the notifier)
+ *	client->bind_lock	(takes mmap_lock when it finds the process)
  *	client->import_lock
  *	mmap_lock
+ *	process->lock		the process's clients
  *	client->map_sem		ranges and mappings of the client
  *	i_mmap_rwsem, page table locks
  *	client->handles.xa_lock	handles and their counts
@@ -32,7 +33,6 @@
 
 #include <linux/kref.h>
 #include <linux/list.h>
-#include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/pid.h>
 #include <linux/rbtree.h>
@@ -135,12 +135,13 @@ struct aclmem_cmd {
 int aclmem_cmd_reply(struct aclmem_cmd *cmd);
 
 /* device.c */
-int aclmem_devices_init(unsigned int count, unsigned long mib);
+int aclmem_devices_init(unsigned int count, unsigned long mib, long host_mib);
 void aclmem_devices_exit(void);
 unsigned int aclmem_device_count(void);
 int aclmem_device_node(unsigned int id);
-int aclmem_device_charge(unsigned int id, u64 length, struct aclmem_why *why);
-void aclmem_device_uncharge(unsigned int id, u64 length);
+int aclmem_device_charge(struct aclmem_location location, u64 length,
+			 struct aclmem_why *why);
+void aclmem_device_uncharge(struct aclmem_location location, u64 length);
 int aclmem_ioctl_device(struct aclmem_cmd *cmd);
 
 /* phys.c */
@@ -189,10 +190,9 @@ unsigned long aclmem_phys_pfn(const struct aclmem_phys *phys, u64 offset);
 /**
  * struct aclmem_client - one open descriptor
  * @mm: the address space it serves, held by mmgrab
- * @id: never used again
- * @notifier: tells of the address space's end
- * @bind_lock: serialises the notifier's registration
- * @bound: whether @notifier is registered
+ * @process: tells of the address space's end; NULL until the first command
+ * @link: in the process's list
+ * @bind_lock: serialises the first command
  * @inode: gives the client an address_space of its own, whose offsets are
  *	addresses, so that one mapping can be zapped without mmap_lock
  * @handles: its handles by id; the lock protects their counts too
@@ -204,10 +204,9 @@ unsigned long aclmem_phys_pfn(const struct aclmem_phys *phys, u64 offset);
  */
 struct aclmem_client {
 	struct mm_struct *mm;
-	u64 id;
-	struct mmu_notifier notifier;
-	struct mutex bind_lock; /* serialises the registration of notifier */
-	bool bound;
+	struct aclmem_process *process;
+	struct list_head link;
+	struct mutex bind_lock; /* serialises the setting of process */
 	struct inode *inode;
 	struct xarray handles;
 	u32 next_handle;
@@ -221,6 +220,7 @@ int aclmem_client_init(void (*drop)(struct aclmem_client *client));
 void aclmem_client_exit(void);
 struct aclmem_client *aclmem_client_create(void);
 int aclmem_client_bind(struct aclmem_client *client);
+bool aclmem_client_bound(struct aclmem_client *client);
 void aclmem_client_destroy(struct aclmem_client *client);
 
 /* handle.c */

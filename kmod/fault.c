@@ -218,11 +218,8 @@ int aclmem_mmap(struct file *file, struct vm_area_struct *vma)
 
 	if (current->mm != client->mm)
 		return -EPERM;
-	/*
-	 * The end of the process must be heard of before there is anything.
-	 * Pairs with the release in aclmem_client_bind().
-	 */
-	if (!smp_load_acquire(&client->bound))
+	/* The end of the process must be heard of before there is anything. */
+	if (!aclmem_client_bound(client))
 		return -EINVAL;
 	if (!(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC) ||
 	    vma->vm_pgoff)

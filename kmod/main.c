@@ -12,7 +12,7 @@
 #include <linux/module.h>
 #include <linux/nospec.h>
 #include <linux/rcupdate.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include "aclmem.h"
 
@@ -23,6 +23,10 @@ MODULE_PARM_DESC(devices, "Number of devices, 1 to 64 (default 2)");
 static unsigned long device_mib;
 module_param(device_mib, ulong, 0444);
 MODULE_PARM_DESC(device_mib, "Memory of each device, MiB (default: all devices together half of the RAM)");
+
+static long host_mib = -1;
+module_param(host_mib, long, 0444);
+MODULE_PARM_DESC(host_mib, "Memory outside devices that all processes together may have, MiB (default: a quarter of the RAM)");
 
 struct aclmem_op {
 	u32 size;
@@ -202,6 +206,9 @@ static long aclmem_ioctl(struct file *file, unsigned int number,
 		error = load(&cmd, op);
 	if (!error) {
 		error = aclmem_client_bind(cmd.client);
+		/* Any signal can end that. Nothing has happened: start anew. */
+		if (error == -EINTR && !fatal_signal_pending(current))
+			return -ERESTARTNOINTR;
 		if (error == -EINTR)
 			aclmem_killed(&why);
 		else if (error)
@@ -258,7 +265,7 @@ static int __init aclmem_init(void)
 {
 	int error;
 
-	error = aclmem_devices_init(devices, device_mib);
+	error = aclmem_devices_init(devices, device_mib, host_mib);
 	if (error)
 		return error;
 	error = aclmem_phys_init();

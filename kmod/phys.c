@@ -12,6 +12,7 @@
 #include <linux/overflow.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
 #include "aclmem.h"
@@ -28,6 +29,17 @@ int aclmem_phys_init(void)
 void aclmem_phys_exit(void)
 {
 	kmem_cache_destroy(phys_cache);
+}
+
+/*
+ * The last free pages are not for us: once they are gone, the next page fault of
+ * anybody ends in the OOM killer.
+ */
+static bool enough_left(void)
+{
+	long reserve = max_t(long, SZ_64M >> PAGE_SHIFT, totalram_pages() / 32);
+
+	return si_mem_available() > reserve;
 }
 
 /*
@@ -73,8 +85,9 @@ static int alloc_chunks(struct aclmem_phys *phys, int node, gfp_t where,
 	while (phys->nr_chunks < count) {
 		struct page *page;
 
-		page = fatal_signal_pending(current) ? NULL :
-						       alloc_chunk(node, where);
+		if (fatal_signal_pending(current) || !enough_left())
+			goto free_chunks;
+		page = alloc_chunk(node, where);
 		if (!page)
 			goto free_chunks;
 		phys->chunks[phys->nr_chunks++] = page;
@@ -138,25 +151,6 @@ static int check_length(u64 length, struct aclmem_why *why)
 	return 0;
 }
 
-/* Memory in nobody's device is limited by what the machine has. */
-static int charge(struct aclmem_location location, u64 length,
-		  struct aclmem_why *why)
-{
-	u64 ram = (u64)totalram_pages() << PAGE_SHIFT;
-
-	if (location.type == ACLMEM_LOCATION_DEVICE)
-		return aclmem_device_charge(location.id, length, why);
-	if (length > ram)
-		return aclmem_refuse(why, -ENOMEM, ACLMEM_REASON_CAPACITY, ram);
-	return 0;
-}
-
-static void uncharge(struct aclmem_location location, u64 length)
-{
-	if (location.type == ACLMEM_LOCATION_DEVICE)
-		aclmem_device_uncharge(location.id, length);
-}
-
 struct aclmem_phys *aclmem_phys_alloc(const struct aclmem_alloc *request,
 				      struct aclmem_why *why)
 {
@@ -175,7 +169,7 @@ struct aclmem_phys *aclmem_phys_alloc(const struct aclmem_alloc *request,
 				      request->page);
 		return ERR_PTR(error);
 	}
-	error = charge(request->location, request->length, why);
+	error = aclmem_device_charge(request->location, request->length, why);
 	if (error)
 		return ERR_PTR(error);
 
@@ -198,7 +192,7 @@ struct aclmem_phys *aclmem_phys_alloc(const struct aclmem_alloc *request,
 free_phys:
 	kmem_cache_free(phys_cache, phys);
 uncharge:
-	uncharge(request->location, request->length);
+	aclmem_device_uncharge(request->location, request->length);
 	return ERR_PTR(error);
 }
 
@@ -214,7 +208,7 @@ static void phys_release(struct kref *ref)
 	if (phys->share)
 		phys->unshare(phys->share);
 	free_chunks(phys);
-	uncharge(phys->location, phys->length);
+	aclmem_device_uncharge(phys->location, phys->length);
 	call_rcu(&phys->rcu, phys_free_rcu);
 }
 
