@@ -98,7 +98,7 @@ bool send_fd(int socket, int fd);
 int receive_fd(int socket);
 /* fork(), and the child dies with its parent. */
 pid_t fork_child(void);
-/* Exit status of the child, or 256 + its fatal signal; -1 after 10 s. */
+/* Exit status of the child, or 256 + its fatal signal; -1 after 20 s. */
 int wait_child(pid_t pid);
 /* The device has as much in use as before, within 5 s. */
 bool used_becomes(int fd, uint64_t bytes);

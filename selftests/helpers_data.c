@@ -147,7 +147,7 @@ pid_t fork_child(void)
 
 int wait_child(pid_t pid)
 {
-	uint64_t deadline = now_ms() + 10000;
+	uint64_t deadline = now_ms() + 20000;
 	int status;
 	pid_t ended;
 

@@ -301,6 +301,27 @@ TEST_F(share, host_wide_ids_work_from_a_pid_namespace)
 	EXPECT_TRUE(peer_stop(&inside));
 }
 
+TEST_F(share, an_exporter_in_a_pid_namespace_names_host_wide_ids)
+{
+	struct peer inside;
+	uint64_t share;
+	int rc;
+
+	if (self->query.out_tgid != getpid())
+		SKIP(return, "%s: this is a pid namespace already", _metadata->name);
+	rc = peer_start(&inside, CLONE_NEWPID, 0);
+	if (rc == -EPERM)
+		SKIP(return, "%s: needs root", _metadata->name);
+	ASSERT_EQ(0, rc);
+	ASSERT_EQ(0, peer_call(&inside, PEER_ALLOC, GRANULE, 0, 0));
+	ASSERT_EQ(0, peer_call(&inside, PEER_EXPORT, inside.value, 0, 0));
+	share = inside.value;
+	/* No process of its own has this number, and one of the host has. */
+	ASSERT_EQ(0, peer_call(&inside, PEER_WHITELIST, share, self->peer.tgid, 0));
+	EXPECT_EQ(0, peer_call(&self->peer, PEER_IMPORT, share, 0, 0));
+	EXPECT_TRUE(peer_stop(&inside));
+}
+
 TEST_F(share, a_recycled_pid_is_not_admitted)
 {
 	struct peer heir;
