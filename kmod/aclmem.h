@@ -350,14 +350,16 @@ int aclmem_ioctl_import(struct aclmem_cmd *cmd);
 
 /**
  * struct aclmem_segment - a run of bytes inside one mapping
- * @phys: the memory, referenced
+ * @phys: the memory
  * @offset: into it
  * @length: bytes
+ * @holds: has a reference to @phys; else a segment before it has
  */
 struct aclmem_segment {
 	struct aclmem_phys *phys;
 	u64 offset;
 	u64 length;
+	bool holds;
 };
 
 /**
@@ -366,7 +368,7 @@ struct aclmem_segment {
  * @mapping: what is mapped there, NULL for plain memory of the caller; only
  *	while the plan is made
  * @first: its first segment
- * @count: its segments, none for plain memory
+ * @count: its segments, none for plain memory and for empty items
  */
 struct aclmem_end {
 	unsigned long address;
@@ -393,12 +395,14 @@ struct aclmem_item {
  * @nr_items: how many
  * @segments: their segments
  * @nr_segments: how many
+ * @max_segments: room in @segments
  */
 struct aclmem_plan {
 	struct aclmem_item *items;
 	u32 nr_items;
 	struct aclmem_segment *segments;
 	u32 nr_segments;
+	u32 max_segments;
 };
 
 int aclmem_ioctl_copy(struct aclmem_cmd *cmd);

@@ -16,6 +16,9 @@
 #include <linux/uaccess.h>
 #include "aclmem.h"
 
+/* Items after which a loop lets others run. */
+#define RESCHED 64
+
 /* A plan in the making: the caller's attributes, and where it looked last. */
 struct request {
 	struct aclmem_plan *plan;
@@ -54,8 +57,8 @@ static int load_items(struct aclmem_plan *plan, const struct aclmem_copy *arg,
 	u32 i, which;
 	u64 *values;
 
-	plan->items = kvcalloc(arg->count, sizeof(*plan->items),
-			       ACLMEM_GFP);
+	plan->items = kvmalloc_array(arg->count, sizeof(*plan->items),
+				     ACLMEM_GFP);
 	if (!plan->items)
 		return aclmem_no_memory(why);
 	plan->nr_items = arg->count;
@@ -68,10 +71,10 @@ static int load_items(struct aclmem_plan *plan, const struct aclmem_copy *arg,
 			item = &plan->items[i];
 			switch (which) {
 			case 0:
-				item->dst.address = values[i];
+				item->dst = (struct aclmem_end){ values[i] };
 				break;
 			case 1:
-				item->src.address = values[i];
+				item->src = (struct aclmem_end){ values[i] };
 				break;
 			default:
 				item->length = values[i];
@@ -266,7 +269,8 @@ static int check_rules(struct request *request)
 							 NULL);
 		if (error)
 			return error;
-		cond_resched();
+		if (!(i % RESCHED))
+			cond_resched();
 	}
 	return request->nr_attrs ? check_uniform(request) : 0;
 }
@@ -285,18 +289,37 @@ static struct aclmem_mapping *next_mapping(struct request *request,
 }
 
 /*
- * Walks the mappings under an end, adjacent ones in turn. Without room in the
- * plan it only counts; with room it stores segments, each with a reference.
+ * Adds a run of bytes to the plan, while there's room. Runs of the same memory
+ * in a row share the first one's reference.
  */
+static void add_segment(struct aclmem_plan *plan, struct aclmem_end *end,
+			struct aclmem_phys *phys, u64 offset, u64 length)
+{
+	struct aclmem_segment *segment = &plan->segments[plan->nr_segments];
+
+	if (plan->nr_segments == plan->max_segments)
+		return;
+	segment->phys = phys;
+	segment->offset = offset;
+	segment->length = length;
+	segment->holds = !plan->nr_segments || segment[-1].phys != phys;
+	if (segment->holds)
+		aclmem_phys_get(phys);
+	plan->nr_segments++;
+	end->count++;
+}
+
+/* Walks the mappings under an end, adjacent ones in turn, and counts them. */
 static int walk(struct request *request, struct aclmem_end *end, u64 length,
 		u32 index, bool write, u32 *count)
 {
-	struct aclmem_plan *plan = request->plan;
-	u64 address = end->address, left = length;
 	struct aclmem_mapping *mapping = end->mapping;
-	struct aclmem_segment *segment;
+	u64 address = end->address, left = length;
+	struct aclmem_plan *plan = request->plan;
 	u64 here;
 
+	end->first = plan->nr_segments;
+	end->count = 0;
 	if (!mapping) {
 		if (access_ok((void __user *)end->address, length))
 			return 0;
@@ -304,7 +327,6 @@ static int walk(struct request *request, struct aclmem_end *end, u64 length,
 					  ACLMEM_REASON_ADDRESS_RANGE, index,
 					  address);
 	}
-	end->first = plan->nr_segments;
 	while (left) {
 		if (!mapping)
 			return aclmem_refuse_item(request->why, -ENXIO,
@@ -314,19 +336,13 @@ static int walk(struct request *request, struct aclmem_end *end, u64 length,
 			return aclmem_refuse_item(request->why, -EROFS,
 						  ACLMEM_REASON_READ_ONLY,
 						  index, address);
-		here = min_t(u64, left, mapping->last - address + 1);
-		if (plan->segments) {
-			segment = &plan->segments[plan->nr_segments++];
-			segment->phys = mapping->handle->phys;
-			segment->offset = address - mapping->start;
-			segment->length = here;
-			aclmem_phys_get(segment->phys);
-			end->count++;
-		} else if (++*count > ACLMEM_MAX_SEGMENTS) {
+		if (++*count > ACLMEM_MAX_SEGMENTS)
 			return aclmem_refuse_item(request->why, -E2BIG,
 						  ACLMEM_REASON_SEGMENTS, index,
 						  ACLMEM_MAX_SEGMENTS);
-		}
+		here = min_t(u64, left, mapping->last - address + 1);
+		add_segment(plan, end, mapping->handle->phys,
+			    address - mapping->start, here);
 		address += here;
 		left -= here;
 		if (left)
@@ -346,39 +362,60 @@ static int walk_all(struct request *request, bool fill, u32 *count)
 		item = &plan->items[i];
 		if (!item->length)
 			continue;
+		if (!(i % RESCHED))
+			cond_resched();
 		error = walk(request, &item->dst, item->length, i, true, count);
 		if (!error && !fill)
 			error = walk(request, &item->src, item->length, i,
 				     false, count);
-		cond_resched();
 	}
 	return error;
 }
 
-/* Turns addresses into segments; the trees must not change meanwhile. */
+static void free_segments(struct aclmem_plan *plan)
+{
+	u32 i;
+
+	for (i = 0; i < plan->nr_segments; i++)
+		if (plan->segments[i].holds)
+			aclmem_phys_put(plan->segments[i].phys);
+	kvfree(plan->segments);
+	plan->nr_segments = 0;
+}
+
+static int alloc_segments(struct aclmem_plan *plan, u32 count,
+			  struct aclmem_why *why)
+{
+	plan->max_segments = count;
+	plan->segments = kvmalloc_array(count, sizeof(*plan->segments),
+					ACLMEM_GFP);
+	return plan->segments ? 0 : aclmem_no_memory(why);
+}
+
+/*
+ * Turns addresses into segments; the trees must not change meanwhile. Nearly
+ * always an item has one segment; else we know how many there are afterwards.
+ */
 static int resolve(struct request *request, bool fill)
 {
 	struct aclmem_plan *plan = request->plan;
 	u32 count = 0;
 	int error;
 
-	error = walk_all(request, fill, &count);
-	if (error || !count)
+	error = alloc_segments(plan, plan->nr_items, request->why);
+	if (!error)
+		error = walk_all(request, fill, &count);
+	if (error || count <= plan->max_segments)
 		return error;
-	plan->segments = kvmalloc_array(count, sizeof(*plan->segments),
-					ACLMEM_GFP);
-	if (!plan->segments)
-		return aclmem_no_memory(request->why);
-	return walk_all(request, fill, &count);
+	free_segments(plan);
+	error = alloc_segments(plan, count, request->why);
+	count = 0;
+	return error ?: walk_all(request, fill, &count);
 }
 
 static void plan_free(struct aclmem_plan *plan)
 {
-	u32 i;
-
-	for (i = 0; i < plan->nr_segments; i++)
-		aclmem_phys_put(plan->segments[i].phys);
-	kvfree(plan->segments);
+	free_segments(plan);
 	kvfree(plan->items);
 }
 
