@@ -25,29 +25,50 @@ static uint64_t available_kib(void)
 	return kib;
 }
 
+/* Ordinary memory of the process, as much as leaves @left KiB. */
+static char *take_all_but(uint64_t left, size_t *length)
+{
+	uint64_t available = available_kib();
+	char *at;
+	size_t i;
+
+	if (available <= left)
+		return NULL;
+	*length = (available - left) * 1024 / GRANULE * GRANULE;
+	at = mmap(NULL, *length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		return NULL;
+	for (i = 0; i < *length; i += 4096)
+		at[i] = 1;
+	return at;
+}
+
 TEST_F_TIMEOUT(client, no_memory_is_no_reason_to_kill, 120)
 {
-	uint64_t kills = oom_kills(), before, after, total = 0;
+	uint64_t kills = oom_kills(), after;
+	size_t length;
 	uint32_t handle;
+	char *taken;
 	int rc;
 
-	before = available_kib();
-	ASSERT_EQ(0, read_number("/proc/meminfo", "MemTotal:", &total));
-	/* More than can be had, and not more than there is in all. */
-	rc = alloc_at(self->fd, ACLMEM_LOCATION_HOST, 0, total * 1024 / GRANULE * GRANULE,
-		      &handle);
+	taken = take_all_but(600 * 1024, &length);
+	ASSERT_NE(NULL, taken);
+	/* More than is left, and no more than the host's share. */
+	rc = alloc_at(self->fd, ACLMEM_LOCATION_HOST, 0, 800 * MIB, &handle);
 	EXPECT_EQ(-ENOMEM, rc);
 	EXPECT_STREQ("NO_PAGES", reason_name(last.out_reason));
-	EXPECT_LT(before * 1024 / 2, last.out_value);
-	EXPECT_GT(total * 1024, last.out_value);
+	EXPECT_LT(64 * MIB, last.out_value);
+	EXPECT_GT(800 * MIB, last.out_value);
 	EXPECT_EQ(kills, oom_kills());
+	EXPECT_EQ(1, taken[length - 4096]);
 
+	/* What it had is back, and it goes on as if nothing had been. */
 	after = available_kib();
-	EXPECT_LT(before - before / 50, after);
-	/* And it goes on as if nothing had been. */
+	EXPECT_LT(500 * 1024, after);
 	ASSERT_EQ(0, alloc_at(self->fd, ACLMEM_LOCATION_HOST, 0, 64 * MIB, &handle));
 	EXPECT_EQ(0, free_handle(self->fd, handle));
 	EXPECT_EQ(self->used, used(self->fd));
+	munmap(taken, length);
 }
 
 /* No contiguity beyond 2 MiB is needed, and that much can be made. */
