@@ -4,6 +4,7 @@
  * command fails cleanly, changes nothing, and works when tried again; those
  * that must not need memory work without any.
  */
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -202,6 +203,52 @@ TEST_F_TIMEOUT(client, export_and_whitelist, 60)
 	sweep.call = call_whitelist;
 	sweep.undo = undo_whitelist;
 	sweep_all(_metadata, &sweep);
+}
+
+/*
+ * The table of shares grows in the background, before it must. To see an export
+ * fail for that, the worker mustn't get the processor.
+ */
+TEST_F_TIMEOUT(client, export_to_a_full_table, 60)
+{
+	struct sched_param fifo = { .sched_priority = 1 }, other = {};
+	struct aclmem_probe_injected injected;
+	unsigned int i, failures = 0, strange = 0;
+	static uint32_t handles[300];
+	uint64_t share;
+	cpu_set_t cpu;
+	int rc;
+
+	REQUIRE_PROBE(self->probe);
+	for (i = 0; i < ARRAY_SIZE(handles); i++)
+		ASSERT_EQ(0, alloc(self->fd, 0, GRANULE, &handles[i]));
+	/* Places the probes, which takes its time. */
+	ASSERT_EQ(0, probe_arm(self->probe, 0, 0, __NR_ioctl));
+	ASSERT_EQ(0, probe_disarm(self->probe, &injected));
+
+	CPU_ZERO(&cpu);
+	CPU_SET(0, &cpu);
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(cpu), &cpu));
+	ASSERT_EQ(0, sched_setscheduler(0, SCHED_FIFO, &fifo));
+	for (i = 0; i < ARRAY_SIZE(handles); i++) {
+		if (probe_arm(self->probe, 2, ACLMEM_PROBE_REPEAT, __NR_ioctl))
+			break;
+		rc = export_handle(self->fd, handles[i], 0, &share);
+		probe_disarm(self->probe, &injected);
+		if (!rc)
+			continue;
+		failures++;
+		if (rc != -ENOMEM || last.out_reason != ACLMEM_REASON_KERNEL_MEMORY ||
+		    export_handle(self->fd, handles[i], 0, &share))
+			strange++;
+	}
+	ASSERT_EQ(0, sched_setscheduler(0, SCHED_OTHER, &other));
+	EXPECT_EQ(ARRAY_SIZE(handles), i);
+	EXPECT_LT(0, failures);
+	EXPECT_EQ(0, strange);
+	for (i = 0; i < ARRAY_SIZE(handles); i++)
+		ASSERT_EQ(0, free_handle(self->fd, handles[i]));
+	EXPECT_EQ(self->used, used(self->fd));
 }
 
 static int call_import(struct sweep *sweep)
