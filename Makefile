@@ -141,7 +141,8 @@ kselftest := $(CURDIR)/build/linux-source/tools/testing/selftests
 selftests: lib
 	@test -e $(kselftest)/lib.mk || { echo "no kselftest framework in build/linux-source: run sh tools/setup" >&2; exit 1; }
 	@mkdir -p build/selftests
-	@$(MAKE) -C selftests KSFT_DIR=$(kselftest) OUTPUT=$(CURDIR)/build/selftests
+	@echo "  TESTS   build/selftests"
+	@$(MAKE) -s -C selftests KSFT_DIR=$(kselftest) OUTPUT=$(CURDIR)/build/selftests
 
 .PHONY: test
 test: lib tools selftests vm-modules

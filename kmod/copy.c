@@ -16,7 +16,7 @@
 #include <linux/uaccess.h>
 #include "aclmem.h"
 
-/* Items after which a loop lets others run. */
+/* Items, or segments, after which a loop lets others run. */
 #define RESCHED 64
 
 /* A plan in the making: the caller's attributes, and where it looked last. */
@@ -376,9 +376,12 @@ static void free_segments(struct aclmem_plan *plan)
 {
 	u32 i;
 
-	for (i = 0; i < plan->nr_segments; i++)
+	for (i = 0; i < plan->nr_segments; i++) {
 		if (plan->segments[i].holds)
 			aclmem_phys_put(plan->segments[i].phys);
+		if (!(i % RESCHED))
+			cond_resched();
+	}
 	kvfree(plan->segments);
 	plan->nr_segments = 0;
 }
@@ -390,6 +393,25 @@ static int alloc_segments(struct aclmem_plan *plan, u32 count,
 	plan->segments = kvmalloc_array(count, sizeof(*plan->segments),
 					ACLMEM_GFP);
 	return plan->segments ? 0 : aclmem_no_memory(why);
+}
+
+/*
+ * Nothing but a kill ends a copy early, so a stop, a freezer or a debugger waits
+ * for all of it. Called after the walk, which keeps the sum from overflowing.
+ */
+static int check_total(struct request *request)
+{
+	struct aclmem_plan *plan = request->plan;
+	u64 total = 0;
+	u32 i;
+
+	for (i = 0; i < plan->nr_items; i++)
+		total += plan->items[i].length;
+	if (total > ACLMEM_MAX_COPY)
+		return aclmem_refuse(request->why, -E2BIG,
+				     ACLMEM_REASON_LENGTH_LIMIT,
+				     ACLMEM_MAX_COPY);
+	return 0;
 }
 
 /*
@@ -405,6 +427,8 @@ static int resolve(struct request *request, bool fill)
 	error = alloc_segments(plan, plan->nr_items, request->why);
 	if (!error)
 		error = walk_all(request, fill, &count);
+	if (!error)
+		error = check_total(request);
 	if (error || count <= plan->max_segments)
 		return error;
 	free_segments(plan);

@@ -6,6 +6,7 @@
  * memory may fault for as long as it likes. A piece never leaves a chunk, which
  * the check of hardened usercopy would take for an overflow.
  */
+#include <linux/freezer.h>
 #include <linux/nospec.h>
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
@@ -125,6 +126,7 @@ static int copy_item(const struct aclmem_plan *plan, u32 index, u64 *bytes,
 			continue;
 		*slice = 0;
 		cond_resched();
+		try_to_freeze();
 		if (fatal_signal_pending(current))
 			return aclmem_killed(why);
 	}
@@ -160,6 +162,7 @@ int aclmem_cpu_fill(const struct aclmem_plan *plan, u8 value,
 		cursor_advance(&cursor, piece);
 		left -= piece;
 		cond_resched();
+		try_to_freeze();
 		if (fatal_signal_pending(current))
 			return aclmem_killed(why);
 	}

@@ -195,8 +195,18 @@ unsigned long aclmem_get_unmapped_area(struct file *file, unsigned long hint,
 				       unsigned long length, unsigned long pgoff,
 				       unsigned long flags)
 {
+	struct aclmem_client *client = file->private_data;
 	unsigned long found;
 
+	/*
+	 * MAP_FIXED takes away what is there before ->mmap is asked, so what
+	 * that is going to refuse is refused now. (An offset is mremap()'s.)
+	 */
+	if (flags & MAP_FIXED && !pgoff &&
+	    (current->mm != client->mm || !aclmem_client_bound(client) ||
+	     (flags & MAP_TYPE) == MAP_PRIVATE ||
+	     !IS_ALIGNED(hint | length, ACLMEM_CHUNK_SIZE)))
+		return -EINVAL;
 	if (hint || flags & MAP_FIXED) {
 		found = aclmem_unmapped_area(file, hint, length, pgoff, flags);
 		if (flags & MAP_FIXED || (!IS_ERR_VALUE(found) &&

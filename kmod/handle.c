@@ -212,14 +212,15 @@ void aclmem_handle_drop_all(struct aclmem_client *client)
 {
 	struct aclmem_handle *handle;
 	unsigned long id;
+	bool last;
 
 	xa_lock(&client->handles);
 	xa_for_each(&client->handles, id, handle) {
 		handle->users = 0;
-		if (!retire(handle))
-			continue;
+		last = retire(handle);
 		xa_unlock(&client->handles);
-		destroy(handle);
+		if (last)
+			destroy(handle);
 		cond_resched();
 		xa_lock(&client->handles);
 	}

@@ -122,8 +122,10 @@ void aclmem_range_close(struct aclmem_range *range)
 	last = !--range->vmas;
 	if (last) {
 		range_tree_remove(range, &client->ranges);
-		list_for_each_entry(mapping, &range->mappings, link)
+		list_for_each_entry(mapping, &range->mappings, link) {
 			mapping_tree_remove(mapping, &client->mappings);
+			cond_resched();
+		}
 	}
 	up_write(&client->map_sem);
 	if (!last)

@@ -51,6 +51,12 @@ static aclError set_host(const char *name, void *address, uint8_t value,
 	return ACL_SUCCESS;
 }
 
+/* One command's worth: what the kernel takes at once, or the rest. */
+static size_t worth(size_t left)
+{
+	return left < ACLMEM_MAX_COPY ? left : (size_t)ACLMEM_MAX_COPY;
+}
+
 static aclError copy(const char *name, void *dst, const void *src, size_t count)
 {
 	uint64_t to = aclmem_u64(dst);
@@ -76,6 +82,7 @@ static aclError copy(const char *name, void *dst, const void *src, size_t count)
 aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count,
 		     aclrtMemcpyKind kind)
 {
+	size_t done;
 	aclError ret;
 
 	if (!count)
@@ -94,20 +101,34 @@ aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count,
 	if (dst == src)
 		return ACL_SUCCESS;
 	ret = aclmem_device_current(__func__, NULL);
-	if (ret)
-		return ret;
-	return copy(__func__, dst, src, count);
+	for (done = 0; !ret && done < count; done += worth(count - done))
+		ret = copy(__func__, (char *)dst + done,
+			   (const char *)src + done, worth(count - done));
+	return ret;
+}
+
+static aclError set(const char *name, void *address, uint8_t value, size_t count)
+{
+	struct aclmem_fill fill = {
+		.address = aclmem_u64(address),
+		.length = count,
+		.value = value,
+	};
+	int error;
+
+	error = aclmem_kernel_do(ACLMEM_FILL, &fill.head, sizeof(fill));
+	if (!error)
+		return ACL_SUCCESS;
+	if (fill.head.out_reason == ACLMEM_REASON_NOT_RESERVED)
+		return set_host(name, address, value, count);
+	return aclmem_fail_kernel(ACLMEM_CALL_MEMSET, name, error, &fill.head,
+				  "devPtr %p, count %zu", address, count);
 }
 
 aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count)
 {
-	struct aclmem_fill fill = {
-		.address = aclmem_u64(devPtr),
-		.length = count,
-		.value = (uint8_t)value,
-	};
+	size_t done;
 	aclError ret;
-	int error;
 
 	if (!count)
 		return ACL_SUCCESS;
@@ -118,14 +139,8 @@ aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count)
 			    "count %zu is more than maxCount %zu", count,
 			    maxCount);
 	ret = aclmem_device_current(__func__, NULL);
-	if (ret)
-		return ret;
-	error = aclmem_kernel_do(ACLMEM_FILL, &fill.head, sizeof(fill));
-	if (!error)
-		return ACL_SUCCESS;
-	if (fill.head.out_reason == ACLMEM_REASON_NOT_RESERVED)
-		return set_host(__func__, devPtr, (uint8_t)value, count);
-	return aclmem_fail_kernel(ACLMEM_CALL_MEMSET, __func__, error,
-				  &fill.head, "devPtr %p, count %zu", devPtr,
-				  count);
+	for (done = 0; !ret && done < count; done += worth(count - done))
+		ret = set(__func__, (char *)devPtr + done, (uint8_t)value,
+			  worth(count - done));
+	return ret;
 }

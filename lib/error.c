@@ -90,6 +90,8 @@ static const struct rule rules[] = {
 	  "this kind of memory isn't supported" },
 	{ ANY, WHY(LENGTH_ALIGN), ACL_ERROR_RT_DRV_INTERNAL_ERROR, BYTES, false,
 	  "the size isn't a multiple of the granularity" },
+	{ FOR(BATCH), WHY(LENGTH_LIMIT), ACL_ERROR_RT_OVER_LIMIT, BYTES, false,
+	  "one call copies no more than that, all items together" },
 	{ ANY, WHY(LENGTH_LIMIT), ACL_ERROR_RT_MEMORY_ALLOCATION, BYTES, false,
 	  "no machine has that much memory" },
 	{ ANY, WHY(CAPACITY), ACL_ERROR_RT_MEMORY_ALLOCATION, BYTES, false,

@@ -108,6 +108,33 @@ TEST_F(client, a_fixed_place_is_taken_or_refused)
 	EXPECT_EQ(ACLMEM_ADDRESS_FOREIGN, info.out_state);
 }
 
+/* MAP_FIXED unmaps before the driver is asked, unless that has refused before. */
+TEST_F(client, a_refused_fixed_place_loses_nothing)
+{
+	int fixed = MAP_SHARED | MAP_FIXED, rights = PROT_READ | PROT_WRITE, other;
+	size_t length = 4 * GRANULE;
+	char *area, *at;
+
+	area = mmap(NULL, length, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, area);
+	at = (char *)(((uintptr_t)area + GRANULE - 1) & ~(GRANULE - 1));
+	memset(area, 7, length);
+
+	EXPECT_EQ(MAP_FAILED, mmap(at + 4096, GRANULE, rights, fixed, self->fd, 0));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(MAP_FAILED, mmap(at, GRANULE + 4096, rights, fixed, self->fd, 0));
+	EXPECT_EQ(MAP_FAILED, mmap(at, GRANULE, rights, MAP_PRIVATE | MAP_FIXED, self->fd, 0));
+	other = open_device();
+	ASSERT_LE(0, other);
+	EXPECT_EQ(MAP_FAILED, mmap(at, GRANULE, rights, fixed, other, 0));
+	close(other);
+	EXPECT_EQ(7, at[0]);
+	EXPECT_EQ(7, at[4096]);
+	EXPECT_EQ(7, at[GRANULE]);
+	ASSERT_EQ(at, mmap(at, GRANULE, rights, fixed, self->fd, 0));
+	ASSERT_EQ(0, munmap(area, length));
+}
+
 TEST_F(client, neighbours_stay_apart)
 {
 	char *hole = reserve(self->fd, 2 * GRANULE), *low, *high;

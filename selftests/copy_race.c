@@ -256,7 +256,7 @@ TEST_F(client, a_copy_that_waits_can_be_killed)
 /* One call that takes long: many items over and over the same memory. */
 static void copy_for_long(int up)
 {
-	uint32_t count = 65536, i;
+	uint32_t count = ACLMEM_MAX_COPY / GRANULE, i;
 	int fd = open_client(NULL);
 	unsigned char *device = map_new(fd, LENGTH, 0, NULL), *host = malloc(GRANULE);
 	uint64_t *dst = calloc(3 * count, sizeof(*dst));
@@ -271,7 +271,7 @@ static void copy_for_long(int up)
 		length[i] = GRANULE;
 	}
 	send_u64(up, 1);
-	/* 128 GiB: hours here, and minutes anywhere. */
+	/* As much as one call may: many seconds here, and some anywhere. */
 	copy_items(fd, dst, src, length, count, NULL);
 	_exit(2);
 }

@@ -99,7 +99,13 @@ TEST_F_TIMEOUT(client, a_copy_across_too_many_mappings_is_refused, 120)
 	EXPECT_LT(SEGMENTS, last.out_value);
 	EXPECT_GT(16 * SEGMENTS, last.out_value);
 	EXPECT_EQ(0, base[0]);
+	/* Nor may one call take more time than a stop or a freezer can wait. */
+	EXPECT_REFUSED(E2BIG, LENGTH_LIMIT, copy_items(self->fd, dst, src, lengths, 1, NULL));
+	EXPECT_EQ(ACLMEM_MAX_COPY, last.out_value);
+	EXPECT_REFUSED(E2BIG, LENGTH_LIMIT, fill(self->fd, base, length, 1));
+	EXPECT_EQ(0, base[0]);
 	/* Many, but not too many: the fault comes with the first byte. */
+	lengths[0] = ACLMEM_MAX_COPY;
 	EXPECT_REFUSED(EFAULT, HOST_FAULT, copy_items(self->fd, dst, src, lengths, 1, NULL));
 	EXPECT_EQ(65536, last.out_value);
 	EXPECT_EQ(0, base[0]);

@@ -67,6 +67,9 @@
 /* Granularity of physical memory, of reservations and of mappings. */
 #define ACLMEM_GRANULARITY _BITULL(21)
 
+/* Most bytes, all items together, that one ACLMEM_COPY or ACLMEM_FILL takes. */
+#define ACLMEM_MAX_COPY _BITULL(36)
+
 /**
  * enum aclmem_reason - the rule that a failed call broke
  *
@@ -89,7 +92,8 @@
  *	[attribute]
  * @ACLMEM_REASON_LENGTH_ZERO: a size of zero [index of the item]
  * @ACLMEM_REASON_LENGTH_ALIGN: size isn't a multiple of the granularity [size]
- * @ACLMEM_REASON_LENGTH_LIMIT: size is beyond what can be addressed [size]
+ * @ACLMEM_REASON_LENGTH_LIMIT: size is beyond what can be addressed [size], or
+ *	copied by one command [ACLMEM_MAX_COPY]
  * @ACLMEM_REASON_CAPACITY: the device has not that much left [bytes left]
  * @ACLMEM_REASON_NO_PAGES: the system has no pages to give, or the memory
  *	cgroup is at its limit [bytes that could be had]
@@ -677,7 +681,8 @@ struct aclmem_copy_attr {
  *
  * Fails with EINVAL (ITEM_COUNT, ATTR_COUNT, ATTR_INDEX, ADDRESS_NULL,
  * DST_LOCATION, SRC_LOCATION, SAME_SIDE, LENGTH_ZERO, MIXED_DIRECTION,
- * MIXED_DEVICE, HOST_TO_HOST), E2BIG (ITEM_COUNT, SEGMENTS), ENXIO (UNMAPPED,
+ * MIXED_DEVICE, HOST_TO_HOST), E2BIG (ITEM_COUNT, SEGMENTS, LENGTH_LIMIT for
+ * more than ACLMEM_MAX_COPY in all), ENXIO (UNMAPPED,
  * DEVICE_END), EROFS (READ_ONLY), EFAULT (ARRAY, ADDRESS_RANGE, HOST_FAULT),
  * ENOMEM (KERNEL_MEMORY), EINTR (KILLED).
  */
@@ -706,7 +711,8 @@ struct aclmem_copy {
  *
  * Fails with EINVAL (LENGTH_ZERO, ADDRESS_NULL, RESERVED for a value over 255),
  * ENXIO (NOT_RESERVED for memory that isn't the module's, UNMAPPED,
- * DEVICE_END), EROFS (READ_ONLY), EFAULT (ADDRESS_RANGE), E2BIG (SEGMENTS),
+ * DEVICE_END), EROFS (READ_ONLY), EFAULT (ADDRESS_RANGE), E2BIG (SEGMENTS,
+ * LENGTH_LIMIT),
  * ENOMEM (KERNEL_MEMORY), EINTR (KILLED).
  */
 struct aclmem_fill {
