@@ -64,7 +64,7 @@ TEST_F_TIMEOUT(client, no_memory_is_no_reason_to_kill, 120)
 
 	/* What it had is back, and it goes on as if nothing had been. */
 	after = available_kib();
-	EXPECT_LT(500 * 1024, after);
+	EXPECT_LT(400 * 1024, after);
 	ASSERT_EQ(0, alloc_at(self->fd, ACLMEM_LOCATION_HOST, 0, 64 * MIB, &handle));
 	EXPECT_EQ(0, free_handle(self->fd, handle));
 	EXPECT_EQ(self->used, used(self->fd));

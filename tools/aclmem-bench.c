@@ -102,6 +102,11 @@ static void compare_touch(char **device)
 	long faults[2];
 	char *memory;
 
+	/* An emulator's own memory comes with the first use; not measured. */
+	memory = memfd_memory();
+	touch(memory, &t);
+	munmap(memory, TOTAL);
+
 	t = now_ms();
 	*device = device_memory();
 	faults[0] = touch(*device, &alone[0]);
@@ -112,7 +117,7 @@ static void compare_touch(char **device)
 	all[1] = now_ms() - t;
 	munmap(memory, TOTAL);
 
-	printf("%-34s %12s %12s %8s\n", "1 GiB", "aclmem", "memfd",
+	printf("%-34s %12s %12s %8s\n", "1 GiB", "aclmem", "memfd, 4 KiB",
 	       "times");
 	printf("%-34s %9.1f ms %9.1f ms %8.1f\n", "allocate + touch each 4 KiB",
 	       all[0], all[1], all[1] / all[0]);

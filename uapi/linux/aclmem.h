@@ -94,7 +94,8 @@
  * @ACLMEM_REASON_LENGTH_ALIGN: size isn't a multiple of the granularity [size]
  * @ACLMEM_REASON_LENGTH_LIMIT: size is beyond what can be addressed [size], or
  *	copied by one command [ACLMEM_MAX_COPY]
- * @ACLMEM_REASON_CAPACITY: the device has not that much left [bytes left]
+ * @ACLMEM_REASON_CAPACITY: the device, or the host's share (module parameter
+ *	host_mib), has not that much left [bytes left]
  * @ACLMEM_REASON_NO_PAGES: the system has no pages to give, or the memory
  *	cgroup is at its limit [bytes that could be had]
  * @ACLMEM_REASON_HANDLE: no such handle in this process [handle]
@@ -673,8 +674,9 @@ struct aclmem_copy_attr {
  * least one end is the former. Without ACLMEM_COPY_BATCH items are free to differ and an empty
  * item is skipped.
  *
- * All rules are checked for all items, in the order of &enum aclmem_reason's
- * documentation of the library's API, before a byte moves. The memory of the
+ * All rules are checked for all items before a byte moves: item by item the
+ * places of destination and source, then for all items the other batch rules,
+ * then where ranges end. The memory of the
  * mappings is held meanwhile, so that an unmap or a free at the same time is
  * safe. Items are copied in no guaranteed order; ranges that overlap give
  * unspecified bytes.
