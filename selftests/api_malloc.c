@@ -283,6 +283,42 @@ TEST_F(acl, host_memory_is_all_there_apart_from_others)
 	}
 }
 
+/* As an ordinary user, who may not lock as much. */
+TEST_F(acl, host_memory_is_all_there_even_if_it_cannot_be_locked)
+{
+	const struct rlimit none = {};
+	struct rusage before, after;
+	void *address;
+
+	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &none));
+	if (!geteuid())
+		ASSERT_EQ(0, setresuid(65534, 65534, 65534));
+	ASSERT_EQ(0, aclrtMallocHost(&address, 8 * MIB));
+	getrusage(RUSAGE_SELF, &before);
+	memset(address, 1, 8 * MIB);
+	getrusage(RUSAGE_SELF, &after);
+	EXPECT_GT(16, after.ru_minflt - before.ru_minflt);
+	EXPECT_EQ(0, aclrtFreeHost(address));
+}
+
+/*
+ * The kernel grants addresses for nearly all memory that there is, though much of
+ * it is in use: here by a half of a device.
+ */
+TEST_F(acl, host_memory_that_is_not_available_is_refused)
+{
+	void *address = UNTOUCHED, *taken;
+	uint64_t available, total;
+
+	ASSERT_EQ(0, aclrtMalloc(&taken, free_memory() / 2, 0));
+	ASSERT_EQ(0, read_number("/proc/meminfo", "MemAvailable:", &available));
+	ASSERT_EQ(0, read_number("/proc/meminfo", "MemTotal:", &total));
+	EXPECT_FAILS(ACL_ERROR_RT_MEMORY_ALLOCATION, "size",
+		     aclrtMallocHost(&address, (available + total) / 2 * 1024));
+	EXPECT_EQ(UNTOUCHED, address);
+	EXPECT_EQ(0, aclrtFree(taken));
+}
+
 TEST_F(acl, host_allocation_is_checked_in_order)
 {
 	void *address = UNTOUCHED;
