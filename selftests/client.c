@@ -218,14 +218,14 @@ TEST_F(client, a_childs_exit_leaves_the_parents_objects)
 /* The owner of memory, with a child that holds the descriptor meanwhile. */
 static void owner(int up, bool exits)
 {
-	int fd = open_client(NULL);
+	int fd = open_client(NULL), other = open_client(NULL);
 	char *at = map_new(fd, 8 * GRANULE, 0, NULL);
 	uint32_t handle;
 	uint64_t share;
 	pid_t pid;
 
-	if (at == MAP_FAILED || alloc(fd, 0, 4 * GRANULE, &handle) ||
-	    export_handle(fd, handle, 0, &share))
+	if (at == MAP_FAILED || alloc(other, 0, 3 * GRANULE, &handle) ||
+	    alloc(fd, 0, GRANULE, &handle) || export_handle(fd, handle, 0, &share))
 		_exit(1);
 	at[0] = 1;
 	/* Not bound to this process' life. */
@@ -358,6 +358,52 @@ TEST_F(client, closing_the_descriptor_leaves_the_mappings)
 	EXPECT_NE(MAP_FAILED, other);
 	EXPECT_EQ(0, munmap(at, GRANULE));
 	EXPECT_TRUE(used_becomes(self->fd, self->used + GRANULE));
+}
+
+/* Threads open, use and close descriptors, and meet at the first and the last. */
+static void *come_and_go(void *arg)
+{
+	unsigned int n, *failures = arg;
+	uint32_t handle;
+	char *at;
+	int fd;
+
+	for (n = 0; n < rounds(150); n++) {
+		fd = open_client(NULL);
+		if (fd < 0) {
+			__atomic_fetch_add(failures, 1, __ATOMIC_RELAXED);
+			continue;
+		}
+		if (n % 3 == 0 && alloc(fd, 0, GRANULE, &handle))
+			__atomic_fetch_add(failures, 1, __ATOMIC_RELAXED);
+		if (n % 3 == 1) {
+			at = map_new(fd, GRANULE, 0, NULL);
+			if (at == MAP_FAILED || try_write(at, 1) || munmap(at, GRANULE))
+				__atomic_fetch_add(failures, 1, __ATOMIC_RELAXED);
+		}
+		close(fd);
+	}
+	return NULL;
+}
+
+TEST_F_TIMEOUT(client, descriptors_come_and_go_in_threads, 60)
+{
+	pthread_t threads[4];
+	unsigned int failures = 0;
+	pid_t pid;
+	size_t i;
+
+	/* In a process without another descriptor, and then in this one. */
+	pid = fork_child();
+	for (i = 0; i < ARRAY_SIZE(threads); i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, come_and_go, &failures));
+	for (i = 0; i < ARRAY_SIZE(threads); i++)
+		ASSERT_EQ(0, pthread_join(threads[i], NULL));
+	if (!pid)
+		_exit(failures ? 1 : 0);
+	EXPECT_EQ(0, failures);
+	EXPECT_EQ(0, wait_child(pid));
+	EXPECT_TRUE(used_becomes(self->fd, self->used));
 }
 
 /* Started anew with a descriptor of its former life. */
