@@ -95,7 +95,7 @@ static const struct rule rules[] = {
 	{ ANY, WHY(LENGTH_LIMIT), ACL_ERROR_RT_MEMORY_ALLOCATION, BYTES, false,
 	  "no machine has that much memory" },
 	{ ANY, WHY(CAPACITY), ACL_ERROR_RT_MEMORY_ALLOCATION, BYTES, false,
-	  "the device (or, for memory of the host, the module's parameter host_mib) has less left" },
+	  "the device (for memory of the host: the module's host_mib) has less left" },
 	{ ANY, WHY(NO_PAGES), ACL_ERROR_RT_MEMORY_ALLOCATION, BYTES, false,
 	  "the machine, or the memory cgroup, has fewer pages left" },
 	{ ANY, WHY(HANDLE), ACL_ERROR_RT_DRV_INTERNAL_ERROR, NOTHING, false,
