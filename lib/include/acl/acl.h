@@ -20,10 +20,11 @@ extern "C" {
  * @configPath: JSON file with settings, or NULL or "" for none; read once
  *
  * Needs no device and no module [L]. No other function requires it [C]. The
- * settings are checked to be JSON, at most 10 levels deep, and else have no
- * effect here: they concern dumps and profiles [L].
+ * settings are checked to be a JSON object, at most 10 levels deep and 10 MiB
+ * long, and else have no effect here: they concern dumps and profiles [L].
  *
- * Return: 0; 100003 the file can't be read; 100006 it isn't JSON; 100000 the
+ * Return: 0; 100003 the file can't be read; 100005 it's too long; 200000 out of
+ * memory; 100006 it isn't such JSON; 100000 the
  * content differs from that of the process's first aclInit() [C]; 100002 the
  * library is initialised already: the call counts, and the program may go on [D].
  */
